@@ -1,0 +1,48 @@
+"""Deriving metrics.json from what a run folder holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from ledger.canonical import file_digest
+from ledger.metrics.registry import Metric, Missing, Row, Value, newest
+from ledger.metrics.tables import Tables
+
+FILE = "metrics.json"
+
+
+def derive(folder: Path) -> list[Row]:
+    """Every metric's newest definition over `folder`, in the registry's order; an absent value has its reason."""
+    tables = Tables(folder)
+    digests: dict[str, str] = {}
+    rows: list[Row] = []
+    for each in newest():
+        inputs = {name: digests.setdefault(name, file_digest(folder / name)) for name in _present(folder, each)}
+        rows.extend(_rows(each, tables, inputs))
+    return rows
+
+
+def write(folder: Path, rows: list[Row]) -> None:
+    """Write metrics.json into a folder that is about to be sealed."""
+    text = json.dumps([asdict(row) for row in rows], indent=1, sort_keys=True, allow_nan=False)
+    (folder / FILE).write_text(text + "\n")
+
+
+def _rows(each: Metric, tables: Tables, inputs: dict[str, str]) -> list[Row]:
+    result = each.compute(tables)
+    if isinstance(result, float | int):
+        result = [Value(float(result))]
+    if isinstance(result, Missing):
+        return [Row(each.id, each.definition_id, each.version, each.unit, None, result.reason, None, None, inputs)]
+    return [
+        Row(each.id, each.definition_id, each.version, each.unit, found.value, None, found.rank, found.step, inputs)
+        for found in result
+    ]
+
+
+def _present(folder: Path, each: Metric) -> list[str]:
+    """The metric's inputs that are there; a name with a `*` stands for all files that match."""
+    found = [path for name in each.inputs for path in sorted(folder.glob(name))]
+    return [path.relative_to(folder).as_posix() for path in found if path.is_file()]

@@ -1,0 +1,179 @@
+"""The identity and outcome of one trial: what `run.json` holds, format 1."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ledger.canonical import short_digest
+from ledger.errors import EvidenceError
+
+FORMAT = 1
+
+
+class State(enum.StrEnum):
+    """How a trial ended. Everything finer is a reason."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class Role(enum.StrEnum):
+    """What a trial is for. Only `timed` enters effect, envelope and cost."""
+
+    TIMED = "timed"
+    PROFILED = "profiled"
+    WARMUP = "warmup"
+    SEARCH = "search"
+    TRANSFER = "transfer"
+    INTERVENTION = "intervention"
+    REPRODUCTION = "reproduction"
+
+
+class Reason(enum.StrEnum):
+    """Why a trial failed: a closed list."""
+
+    OUT_OF_MEMORY = "out_of_memory"
+    TIMED_OUT = "timed_out"
+    CRASHED = "crashed"
+    LAUNCH_FAILED = "launch_failed"
+    PORT_IN_USE = "port_in_use"
+    UNHEALTHY = "unhealthy"
+    NO_OUTPUT = "no_output"
+    PARTIAL_OUTPUT = "partial_output"
+    NOT_ACCEPTED = "not_accepted"
+    CANCELLED = "cancelled"
+    LOST_NODE = "lost_node"
+    ENVIRONMENT_FAILED = "environment_failed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the launch ended."""
+
+    state: State
+    reason: Reason | None = None
+    detail: str | None = None
+    """One sentence for people: what was seen."""
+    exit_code: int | None = None
+    signal: str | None = None
+    last_log_lines: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.state is State.FAILED) != (self.reason is not None):
+            raise ValueError(
+                f"a failed trial has a reason and a completed one has none, got {self.state} and {self.reason}"
+            )
+
+
+@dataclass(frozen=True)
+class BenchmarkOrigin:
+    """Which benchmark file a trial came from; commit and blob are None where the file is not committed."""
+
+    name: str
+    commit: str | None = None
+    blob: str | None = None
+    profile: str | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything in run.json. Times are RFC 3339 in UTC with microseconds."""
+
+    benchmark: BenchmarkOrigin
+    stack: str
+    adapter: str
+    settings: dict[str, Any]
+    """Resolved: every setting with its value, defaults too."""
+    role: Role
+    repeat: int
+    """Counts from 1 within stack and role."""
+    attempt: int
+    trial_key: str
+    workload_digest: str
+    environment_digest: str
+    batch: str
+    """The plan's id: `plan-<batch>.json` beside the run."""
+    launch_order: int
+    """Position in the batch's launch sequence, from 1; proof of interleaving."""
+    started_at: str
+    ended_at: str
+    host: str
+    outcome: Outcome
+    accepted: bool | None = None
+    """Whether the result passed the workload's acceptance check; None where it was not judged."""
+    absent: dict[str, str] = field(default_factory=dict)
+    """What was not measured, and why (`power: no power sensor on this host`)."""
+    redactions: tuple[str, ...] = ()
+    """Files in which something was redacted."""
+    duplicate_of_attempt: bool = False
+    """True when another process held the claim: sealed, but never counted."""
+    format: int = FORMAT
+
+    @property
+    def date(self) -> str:
+        """UTC date of the start, `YYYY-MM-DD`: the shard's name."""
+        return self.started_at[:10]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Any, where: str) -> Run:
+        """The checked view of a parsed run.json. Raises EvidenceError naming what is wrong."""
+        try:
+            found = data["format"]
+            if found != FORMAT:
+                raise EvidenceError(
+                    f"run.json has format {found!r}, this version reads {FORMAT}",
+                    where=where,
+                    todo="upgrade stackproof",
+                )
+            outcome = dict(data["outcome"])
+            outcome["state"] = State(outcome["state"])
+            outcome["reason"] = None if outcome.get("reason") is None else Reason(outcome["reason"])
+            outcome["last_log_lines"] = tuple(outcome.get("last_log_lines", ()))
+            fields = dict(data)
+            fields["benchmark"] = BenchmarkOrigin(**data["benchmark"])
+            fields["outcome"] = Outcome(**outcome)
+            fields["role"] = Role(data["role"])
+            fields["redactions"] = tuple(data.get("redactions", ()))
+            return cls(**fields)
+        except (KeyError, TypeError, ValueError) as error:
+            raise EvidenceError(
+                f"run.json does not hold a run ({type(error).__name__}: {error})",
+                where=where,
+                todo="restore it from git",
+            ) from None
+
+
+def trial_key(
+    *,
+    benchmark: str,
+    workload: dict[str, Any],
+    digests: dict[str, str],
+    stack: str,
+    settings: dict[str, Any],
+    environment_digest: str,
+    role: str,
+    repeat: int,
+) -> str:
+    """The identity of a planned launch (rule 1): price, envelope, comments and the number of repeats are outside it.
+
+    `digests` holds those of model, dataset and adapter sources; `settings` the resolved ones and the limits set by the
+    launcher.
+    """
+    return short_digest(
+        {
+            "benchmark": benchmark,
+            "workload": workload,
+            "digests": digests,
+            "stack": stack,
+            "settings": settings,
+            "environment": environment_digest,
+            "role": role,
+            "repeat": repeat,
+        }
+    )

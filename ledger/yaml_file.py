@@ -1,0 +1,104 @@
+"""YAML files that remember where each key stands, so that an error can name its line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ledger.errors import InputError
+
+Location = tuple[str | int, ...]
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader that keeps dates as text and refuses a key that stands twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key.value!r} stands twice", key.start_mark
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+@dataclass(frozen=True)
+class YamlFile:
+    """A parsed file: its path, exact text, plain data, and the line of every key and list item."""
+
+    path: Path
+    text: str
+    data: Any
+    lines: dict[Location, int] = field(repr=False)
+
+    def where(self, location: Location = ()) -> str:
+        """`file:line` of the nearest part of `location` that the file holds."""
+        for length in range(len(location), -1, -1):
+            if location[:length] in self.lines:
+                return f"{self.path}:{self.lines[location[:length]]}"
+        return str(self.path)
+
+
+def read_yaml(path: Path) -> YamlFile:
+    """Read one YAML file whose top level is a mapping. Raises InputError with the line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError("no such file", where=str(path), todo="check the path") from None
+    except IsADirectoryError:
+        raise InputError("is a folder, not a file", where=str(path), todo="name the YAML file itself") from None
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text", where=str(path), todo="save it as UTF-8") from None
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", where=str(path), todo="check its permissions") from None
+    return parse_yaml(text, path)
+
+
+def parse_yaml(text: str, path: Path) -> YamlFile:
+    """Parse `text` that came from `path`. Raises InputError with the line."""
+    try:
+        loader = _Loader(text)
+        try:
+            node = loader.get_single_node()
+            data = loader.construct_document(node) if node is not None else None
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise InputError(f"is not valid YAML ({error.problem})", where=where, todo="correct the line") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise InputError(f"is not valid YAML ({error})", where=str(path), todo="correct the file") from None
+    if node is None or not isinstance(data, dict):
+        kind = "empty" if data is None else f"a {type(data).__name__}"
+        raise InputError(
+            f"must be a mapping of keys to values, got {kind}", where=str(path), todo="write 'key: value' lines"
+        )
+    lines: dict[Location, int] = {}
+    _note_lines(node, (), lines, set())
+    return YamlFile(path, text, data, lines)
+
+
+def _note_lines(node: yaml.Node, location: Location, lines: dict[Location, int], above: set[int]) -> None:
+    lines.setdefault(location, node.start_mark.line + 1)
+    if id(node) in above:
+        return
+    above = above | {id(node)}
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            lines[(*location, key.value)] = key.start_mark.line + 1
+            _note_lines(value, (*location, key.value), lines, above)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            _note_lines(value, (*location, index), lines, above)

@@ -1,0 +1,1 @@
+"""Reads evidence: compares, explains, decides, and writes the pages."""

@@ -1,0 +1,1 @@
+"""The subcommands of this room, one file each."""
