@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from ledger.metrics.registry import Missing, Result, metric
 from ledger.metrics.tables import Tables
@@ -12,13 +13,14 @@ SUMMARY = "samples/summary.json"
 NO_STEPS = Missing("the trial recorded no measured step")
 
 
-def _column(tables: Tables, name: str, phase: str) -> np.ndarray:
+def _column(tables: Tables, name: str, phase: str) -> npt.NDArray[np.float64]:
     """One column of the steps in `phase`, as float64; empty when there are none."""
     if tables.steps is None:
         return np.empty(0)
     chosen = np.asarray(tables.steps["phase"].to_pylist()) == phase
-    values: np.ndarray = np.asarray(tables.steps[name].to_pylist(), dtype=np.float64)
-    return values[chosen]
+    values: npt.NDArray[np.float64] = np.asarray(tables.steps[name].to_pylist(), dtype=np.float64)
+    chosen_values: npt.NDArray[np.float64] = values[chosen]
+    return chosen_values
 
 
 @metric(

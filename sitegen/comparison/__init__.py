@@ -1,0 +1,1 @@
+"""From evidence to a verdict: comparability, effect, envelope, accounting, readiness. Pure: it renders nothing."""

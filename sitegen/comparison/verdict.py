@@ -1,0 +1,240 @@
+"""What a comparison found: one structure that page, terminal, JSON and review all show.
+
+Times are seconds, sizes bytes, shares 0 to 1. A value that is not there is None beside the reason for it.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from ledger.run import Role
+
+
+class Decision(enum.StrEnum):
+    """The verdict."""
+
+    WINS = "wins"
+    EQUIVALENT = "equivalent"
+    INCONCLUSIVE = "inconclusive"
+    NONE_QUALIFIES = "none qualifies"
+    NOT_COMPARABLE = "not comparable"
+
+
+class Treatment(enum.StrEnum):
+    """How a field takes part in a comparison."""
+
+    INTENDED = "intended"
+    HELD = "held"
+    RECORDED = "recorded"
+
+
+class Sameness(enum.StrEnum):
+    """Whether two sides agree on a field. Unknown is neither same nor different."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    UNKNOWN = "unknown"
+
+
+class Standing(enum.StrEnum):
+    """Whether a limit of the envelope is held."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Note:
+    """A readiness reason or a downgrade: a stable code, a sentence, and the runs it rests on."""
+
+    code: str
+    text: str
+    evidence: tuple[str, ...] = ()
+    """Run ids."""
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """Whether the evidence is enough to decide on."""
+
+    ready: bool
+    reasons: tuple[Note, ...]
+    """Why it is not ready; empty when it is."""
+    next_run: str | None
+    """The command to run next; None when it is ready."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One timed launch: one dot of the effect chart."""
+
+    run_id: str
+    stack: str
+    repeat: int
+    launch_order: int
+    value: float | None
+    """The objective's value; None when the launch failed or did not measure it."""
+    state: str
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Ratio candidate / baseline of the objective, with its 95 % interval."""
+
+    metric: str
+    definition: str
+    """`step_time@1`."""
+    unit: str
+    lower_is_better: bool
+    baseline: float | None
+    """Geometric mean over the baseline's launches."""
+    candidate: float | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    method: str
+    """How the interval was made, in words: `t interval on log ratios of 5 interleaved blocks`."""
+    baseline_launches: int
+    candidate_launches: int
+    absent: str | None = None
+    """Why there is no interval."""
+
+
+@dataclass(frozen=True)
+class LimitCheck:
+    """One limit of the envelope for one side."""
+
+    stack: str
+    metric: str
+    unit: str
+    value: float | None
+    low: float | None
+    high: float | None
+    limit: str
+    """As the benchmark file writes it, `<= 3.0`."""
+    margin: float | None
+    """Distance from the value to the bound; positive inside."""
+    standing: Standing
+    basis: str
+    """What it rests on: `5 launches, t interval`."""
+
+
+@dataclass(frozen=True)
+class FieldComparison:
+    """One field of the two sides lined up."""
+
+    field: str
+    treatment: Treatment
+    sameness: Sameness
+    baseline: str | None
+    candidate: str | None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One row of the accounting: seconds a step on each side; None where a side has no such part."""
+
+    id: str
+    """Metric id: `compute`, `compute.gemm`, `idle`."""
+    title: str
+    parent: str | None
+    baseline: float | None
+    candidate: float | None
+
+    @property
+    def difference(self) -> float | None:
+        """Candidate minus baseline, or None when a side is missing."""
+        return None if self.baseline is None or self.candidate is None else self.candidate - self.baseline
+
+
+@dataclass(frozen=True)
+class Accounting:
+    """Where the difference lies: parts from the profiled launches beside the total from the timed ones."""
+
+    parts: tuple[Part, ...]
+    difference: float | None
+    """Of the timed launches' step time, candidate minus baseline."""
+    residual: float | None
+    """What the parts do not account for."""
+    closure: float | None
+    explained_share: float | None
+    profiler_overhead: dict[str, float]
+    """{stack: profiled step time / timed step time - 1}."""
+    baseline_runs: tuple[str, ...]
+    candidate_runs: tuple[str, ...]
+    absent: str | None = None
+    """Why there is no accounting."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """planned = completed + failed + excluded (+ missing, while the batch is unfinished)."""
+
+    stack: str
+    role: Role
+    planned: int
+    completed: int
+    failed: int
+    excluded: int
+    missing: int
+
+
+@dataclass(frozen=True)
+class Unsuccessful:
+    """A failed or excluded trial of either side."""
+
+    stack: str
+    role: Role
+    repeat: int
+    state: str
+    """`failed` or `excluded`."""
+    reason: str
+    detail: str | None
+    run_id: str | None
+    """None for an excluded trial: it was not launched."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What was declared before the launches, and where that stands."""
+
+    question: str
+    objective: str
+    """`minimise step_time`."""
+    threshold: float
+    limits: tuple[str, ...]
+    """`evaluation_loss <= 3.0`."""
+    commit: str | None
+    blob: str | None
+    profile: str | None
+    """The short form that the cited runs used; None for the full benchmark."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Everything that a comparison page says."""
+
+    benchmark: str
+    slug: str
+    """`baseline-vs-candidate`."""
+    baseline: str
+    candidate: str
+    decision: Decision
+    winner: str | None
+    sentence: str
+    """The verdict in one sentence, for people."""
+    readiness: Readiness
+    downgrades: tuple[Note, ...]
+    declared: Declared
+    effect: Effect
+    launches: tuple[Launch, ...]
+    limits: tuple[LimitCheck, ...]
+    fields: tuple[FieldComparison, ...]
+    accounting: Accounting
+    counts: tuple[Count, ...]
+    unsuccessful: tuple[Unsuccessful, ...]
+    evidence: tuple[str, ...]
+    """Run ids of all that is cited."""
