@@ -1,0 +1,246 @@
+"""One run folder as rows of the catalog.
+
+Nothing enters the catalog that differs from what was sealed: the folder's id, and the digest of each file that is read,
+are checked on the way. The rest of the format's rules are `ledger.verify`'s.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from ledger import manifest, parquet
+from ledger.canonical import bytes_digest
+from ledger.errors import EvidenceError
+from ledger.run import Run
+from ledger.run_folder import RunFolder
+
+Rows = list[dict[str, object]]
+
+MOST_LEAVES = 10_000
+"""Leaves that a card or an environment may have: a YAML file of a few lines can stand for billions."""
+
+
+@dataclass(frozen=True)
+class RunTables:
+    """What one run adds to each table: rows as {column: value}, samples as Arrow tables."""
+
+    rows: dict[str, Rows]
+    samples: dict[str, pa.Table] = field(default_factory=dict)
+
+
+class _SealedFiles:
+    """The folder's files, each read only when its bytes are those that the manifest states."""
+
+    def __init__(self, folder: RunFolder, redacted: frozenset[str]) -> None:
+        self.folder = folder
+        self.redacted = redacted
+        data = folder.bytes(manifest.NAME)
+        if manifest.run_id(data) != folder.run_id:
+            raise EvidenceError(f"{manifest.NAME} does not give the folder's id", where=str(folder.path))
+        self.digests = manifest.parse(data, str(folder.path))
+
+    def size(self, name: str) -> int | None:
+        """Bytes of a plain file, None where there is none. Links are not followed."""
+        try:
+            found = (self.folder.path / name).lstat()
+        except OSError:
+            return None
+        return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+    def read(self, name: str) -> bytes | None:
+        """A file's bytes; None when the run was sealed without it, or it was redacted. Raises EvidenceError."""
+        if name not in self.digests:
+            return None
+        if self.size(name) is None:
+            if name in self.redacted:
+                return None
+            raise EvidenceError(f"{name} is not there", where=str(self.folder.path))
+        data = self.folder.bytes(name)
+        if bytes_digest(data) != self.digests[name]:
+            raise EvidenceError(f"{name} is not what was sealed", where=str(self.folder.path))
+        return data
+
+
+def read_run(folder: RunFolder, redacted: frozenset[str]) -> RunTables:
+    """All that the catalog takes from a run folder; files in `redacted` may be absent. Raises EvidenceError."""
+    try:
+        return _read(folder, _SealedFiles(folder, redacted))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError, pa.ArrowException) as error:
+        said = (str(error).splitlines() or [""])[0]
+        raise EvidenceError(f"does not hold a run ({type(error).__name__}: {said})", where=str(folder.path)) from None
+
+
+def _read(folder: RunFolder, files: _SealedFiles) -> RunTables:
+    run = Run.from_json(_json(files, "run.json"), str(folder.path))
+    where = (run.benchmark.name, run.date, f"{run.stack}-{folder.run_id}")
+    if "/".join(where) != folder.name:
+        raise EvidenceError("run.json says that it belongs elsewhere", where=str(folder.path))
+    card = _yaml(files.read("card.yaml"))
+    rows: dict[str, Rows] = {
+        "runs": [_run_row(folder, run)],
+        "metrics": [_metric_row(each) for each in _json(files, "metrics.json", [])],
+        "cards": _leaf_rows("field", card),
+        "settings": _leaf_rows("setting", run.settings),
+        "environments": _leaf_rows("field", _json(files, "environment.json", {})),
+        "prices": _price_rows(card, _yaml(files.read("benchmark.yaml")), run.stack),
+        "files": [
+            {"path": path, "sha256": digest, "bytes": files.size(path)} for path, digest in files.digests.items()
+        ],
+    }
+    samples = {
+        "steps": _samples(files, "samples/steps.parquet", parquet.STEPS),
+        "telemetry": _samples(files, "samples/telemetry.parquet", parquet.TELEMETRY),
+    }
+    for row in (row for table in rows.values() for row in table):
+        row["run_id"] = folder.run_id
+    named = {
+        table: found.append_column("run_id", pa.array([folder.run_id] * found.num_rows, pa.string()))
+        for table, found in samples.items()
+        if found is not None
+    }
+    return RunTables(rows, named)
+
+
+def _json(files: _SealedFiles, name: str, absent: Any = None) -> Any:
+    data = files.read(name)
+    if data is None and absent is None:
+        raise EvidenceError(f"{name} is not there", where=str(files.folder.path))
+    return absent if data is None else json.loads(data, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+class _CardLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """The quick loader where libyaml is there; dates stay text."""
+
+
+_CardLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+@lru_cache(maxsize=64)
+def _yaml(data: bytes | None) -> dict[str, Any]:
+    """The mapping of a YAML file; the runs of a batch share their benchmark file. Callers do not change it."""
+    try:
+        found = {} if data is None else yaml.load(data, Loader=_CardLoader)  # noqa: S506 (a SafeLoader)
+    except yaml.YAMLError as error:
+        raise ValueError(f"not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"not a mapping but a {type(found).__name__}")
+    return found
+
+
+def _run_row(folder: RunFolder, run: Run) -> dict[str, object]:
+    return {
+        "trial_key": run.trial_key,
+        "benchmark": run.benchmark.name,
+        "stack": run.stack,
+        "role": run.role.value,
+        "repeat": run.repeat,
+        "attempt": run.attempt,
+        "launch_order": run.launch_order,
+        "state": run.outcome.state.value,
+        "reason": run.outcome.reason.value if run.outcome.reason else None,
+        "started_at": moment(run.started_at),
+        "ended_at": moment(run.ended_at),
+        "host": run.host,
+        "path": folder.name,
+        "detail": run.outcome.detail,
+        "accepted": run.accepted,
+        "workload_digest": run.workload_digest,
+        "environment_digest": run.environment_digest,
+        "batch": run.batch,
+        "profile": run.benchmark.profile,
+        "commit": run.benchmark.commit,
+        "blob": run.benchmark.blob,
+        "duplicate_of_attempt": run.duplicate_of_attempt,
+        "adapter": run.adapter,
+    }
+
+
+def moment(text: str) -> datetime:
+    """An RFC 3339 time with its offset. Raises ValueError."""
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone")
+    return found
+
+
+def _metric_row(row: dict[str, Any]) -> dict[str, object]:
+    value = row["value"]
+    if (value is None) == (row["missing_reason"] is None):
+        raise ValueError(f"{row['metric']} must have a value or a reason, and not both")
+    if value is not None and not math.isfinite(value):
+        raise ValueError(f"{row['metric']} is {value}")
+    kept = ("metric", "definition", "version", "unit", "rank", "step", "value", "missing_reason")
+    return {**{name: row[name] for name in kept}, "origin": "sealed"}
+
+
+def _leaf_rows(name: str, data: Mapping[str, Any]) -> Rows:
+    rows: Rows = []
+    for path, value in _leaves(data, ""):
+        if len(rows) == MOST_LEAVES:
+            raise ValueError(f"more than {MOST_LEAVES} values in one file")
+        rows.append({name: path, "value": json.dumps(value, ensure_ascii=False, allow_nan=False)})
+    return rows
+
+
+def _leaves(data: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
+    """Dotted paths and values of all that is not a mapping with something in it."""
+    for key, value in data.items():
+        path = f"{above}.{key}" if above else str(key)
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, path)
+        else:
+            yield path, value
+
+
+def _price_rows(card: Mapping[str, Any], benchmark: Mapping[str, Any], stack: str) -> Rows:
+    """The price on the card; a card without one leaves it to the benchmark file that was used."""
+    places = (
+        (card, ("workload", "hardware", "price")),
+        (card, ("workload", "hardware", "xpu_spec", "price")),
+        (benchmark, ("stacks", stack, "price")),
+    )
+    price = next((found for data, keys in places if isinstance(found := _at(data, keys), dict) and found), None)
+    return [] if price is None else [_price_row(price)]
+
+
+def _at(data: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def _price_row(price: dict[str, Any]) -> dict[str, object]:
+    as_of = price.get("as_of")
+    texts = {name: price.get(name) for name in ("currency", "per", "commitment", "source")}
+    return {
+        "amount": float(price["amount"]),
+        **{name: None if value is None else str(value) for name, value in texts.items()},
+        "as_of": None if as_of is None else datetime.strptime(str(as_of), "%Y-%m-%d").date(),
+    }
+
+
+def _samples(files: _SealedFiles, name: str, schema: pa.Schema) -> pa.Table | None:
+    data = files.read(name)
+    if data is None:
+        return None
+    table = pq.ParquetFile(io.BytesIO(data)).read()
+    return table.select(schema.names).cast(schema)

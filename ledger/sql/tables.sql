@@ -1,0 +1,229 @@
+-- The catalog's tables. Columns are public: they are only added, each with a comment.
+-- Times are in UTC, durations in nanoseconds (_ns) or seconds, sizes in bytes; a value that was not measured is NULL.
+
+CREATE TABLE runs (
+    run_id VARCHAR PRIMARY KEY,
+    trial_key VARCHAR NOT NULL,
+    benchmark VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    role VARCHAR NOT NULL,
+    repeat INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    launch_order INTEGER NOT NULL,
+    state VARCHAR NOT NULL,
+    reason VARCHAR,
+    started_at TIMESTAMPTZ NOT NULL,
+    ended_at TIMESTAMPTZ NOT NULL,
+    host VARCHAR NOT NULL,
+    path VARCHAR NOT NULL,
+    detail VARCHAR,
+    accepted BOOLEAN,
+    workload_digest VARCHAR NOT NULL,
+    environment_digest VARCHAR NOT NULL,
+    batch VARCHAR NOT NULL,
+    profile VARCHAR,
+    commit VARCHAR,
+    blob VARCHAR,
+    duplicate_of_attempt BOOLEAN NOT NULL,
+    adapter VARCHAR NOT NULL
+);
+COMMENT ON TABLE runs IS 'Every sealed run folder, one row a trial that was launched, set aside or not.';
+COMMENT ON COLUMN runs.run_id IS 'First 16 hex digits of the manifest''s sha256: names the run for ever.';
+COMMENT ON COLUMN runs.trial_key IS 'Identity of the planned launch: benchmark, workload, stack, settings, environment, role, repeat.';
+COMMENT ON COLUMN runs.benchmark IS 'Name of the benchmark.';
+COMMENT ON COLUMN runs.stack IS 'Name of the stack in the benchmark file.';
+COMMENT ON COLUMN runs.role IS 'What the trial is for: timed, profiled, warmup, search, transfer, intervention or reproduction.';
+COMMENT ON COLUMN runs.repeat IS 'Counts from 1 within stack and role.';
+COMMENT ON COLUMN runs.attempt IS 'Counts from 1 within one trial key.';
+COMMENT ON COLUMN runs.launch_order IS 'Position in the batch''s launch sequence, from 1: shows that launches were interleaved.';
+COMMENT ON COLUMN runs.state IS 'completed or failed.';
+COMMENT ON COLUMN runs.reason IS 'Why a failed trial failed, from a closed list; NULL when it completed.';
+COMMENT ON COLUMN runs.started_at IS 'Start of the launch, UTC.';
+COMMENT ON COLUMN runs.ended_at IS 'End of the launch, UTC.';
+COMMENT ON COLUMN runs.host IS 'Name of the machine that launched it.';
+COMMENT ON COLUMN runs.path IS 'The run folder, relative to the evidence folder.';
+COMMENT ON COLUMN runs.detail IS 'One sentence on how the launch ended.';
+COMMENT ON COLUMN runs.accepted IS 'Whether the result passed the workload''s acceptance check; NULL when it was not judged.';
+COMMENT ON COLUMN runs.workload_digest IS 'Digest of the workload as declared: runs with different ones did different work.';
+COMMENT ON COLUMN runs.environment_digest IS 'Digest of the packages that the stack depends on, and what else decides its environment.';
+COMMENT ON COLUMN runs.batch IS 'Id of the plan that launched it.';
+COMMENT ON COLUMN runs.profile IS 'Named short form of the benchmark file that was used; NULL for the full benchmark.';
+COMMENT ON COLUMN runs.commit IS 'Git commit of the benchmark file; NULL when it was not committed.';
+COMMENT ON COLUMN runs.blob IS 'Git blob of the benchmark file; NULL when it was not committed.';
+COMMENT ON COLUMN runs.duplicate_of_attempt IS 'True when another process ran the same trial at the same time: never counted.';
+COMMENT ON COLUMN runs.adapter IS 'The adapter that launched the stack.';
+
+CREATE TABLE metrics (
+    run_id VARCHAR NOT NULL,
+    metric VARCHAR NOT NULL,
+    definition VARCHAR NOT NULL,
+    version INTEGER NOT NULL,
+    origin VARCHAR NOT NULL,
+    unit VARCHAR NOT NULL,
+    rank INTEGER,
+    step INTEGER,
+    value DOUBLE,
+    missing_reason VARCHAR
+);
+COMMENT ON TABLE metrics IS 'Values of metrics, or the reason why there is none.';
+COMMENT ON COLUMN metrics.run_id IS 'The run.';
+COMMENT ON COLUMN metrics.metric IS 'The metric''s id.';
+COMMENT ON COLUMN metrics.definition IS 'Metric and version of its definition, such as step_time@1.';
+COMMENT ON COLUMN metrics.version IS 'Version of the definition.';
+COMMENT ON COLUMN metrics.origin IS 'sealed: derived when the run was collected. derived: computed later.';
+COMMENT ON COLUMN metrics.unit IS 'Base unit of the value: s, B, share, tokens/s.';
+COMMENT ON COLUMN metrics.rank IS 'The process the value belongs to; NULL for the whole run.';
+COMMENT ON COLUMN metrics.step IS 'The step the value belongs to; NULL for the whole run.';
+COMMENT ON COLUMN metrics.value IS 'The value in its base unit; NULL when it is missing.';
+COMMENT ON COLUMN metrics.missing_reason IS 'Why there is no value; NULL when there is one.';
+
+CREATE TABLE steps (
+    run_id VARCHAR NOT NULL,
+    step INTEGER,
+    phase VARCHAR,
+    start_ns BIGINT,
+    duration_ns BIGINT,
+    samples BIGINT,
+    tokens BIGINT,
+    loss DOUBLE
+);
+COMMENT ON TABLE steps IS 'One row an optimizer step of a training trial.';
+COMMENT ON COLUMN steps.run_id IS 'The run.';
+COMMENT ON COLUMN steps.step IS 'The step''s number.';
+COMMENT ON COLUMN steps.phase IS 'warmup, measured or profiled.';
+COMMENT ON COLUMN steps.start_ns IS 'Nanoseconds since the first step''s start.';
+COMMENT ON COLUMN steps.duration_ns IS 'Wall time of the step in nanoseconds.';
+COMMENT ON COLUMN steps.samples IS 'Sequences that the step trained on.';
+COMMENT ON COLUMN steps.tokens IS 'Tokens that the step trained on.';
+COMMENT ON COLUMN steps.loss IS 'Training loss of the step, nats a token.';
+
+CREATE TABLE telemetry (
+    run_id VARCHAR NOT NULL,
+    elapsed_ns BIGINT,
+    device VARCHAR,
+    utilisation DOUBLE,
+    memory_bytes BIGINT,
+    power_w DOUBLE,
+    energy_j DOUBLE,
+    clock_hz BIGINT
+);
+COMMENT ON TABLE telemetry IS 'One row a sample a device, taken beside the trial.';
+COMMENT ON COLUMN telemetry.run_id IS 'The run.';
+COMMENT ON COLUMN telemetry.elapsed_ns IS 'Nanoseconds since the launch.';
+COMMENT ON COLUMN telemetry.device IS 'host, gpu0, gpu1 and so on.';
+COMMENT ON COLUMN telemetry.utilisation IS 'Share of the device''s capacity in use, 0 to 1.';
+COMMENT ON COLUMN telemetry.memory_bytes IS 'host: resident set of the trial''s processes; a GPU: its used memory.';
+COMMENT ON COLUMN telemetry.power_w IS 'Power in watts; NULL without a sensor.';
+COMMENT ON COLUMN telemetry.energy_j IS 'The device''s own energy counter since the launch, joules; NULL without one.';
+COMMENT ON COLUMN telemetry.clock_hz IS 'Clock in hertz; NULL where it cannot be read.';
+
+CREATE TABLE cards (run_id VARCHAR NOT NULL, field VARCHAR NOT NULL, value VARCHAR NOT NULL);
+COMMENT ON TABLE cards IS 'Leaves of the workload card.';
+COMMENT ON COLUMN cards.run_id IS 'The run.';
+COMMENT ON COLUMN cards.field IS 'Path of the leaf, its keys joined by dots; a list is one leaf.';
+COMMENT ON COLUMN cards.value IS 'The value as JSON text.';
+
+CREATE TABLE settings (run_id VARCHAR NOT NULL, setting VARCHAR NOT NULL, value VARCHAR NOT NULL);
+COMMENT ON TABLE settings IS 'Resolved settings of the stack, defaults too.';
+COMMENT ON COLUMN settings.run_id IS 'The run.';
+COMMENT ON COLUMN settings.setting IS 'Name of the setting; the keys of a nested one joined by dots.';
+COMMENT ON COLUMN settings.value IS 'The value as JSON text.';
+
+CREATE TABLE environments (run_id VARCHAR NOT NULL, field VARCHAR NOT NULL, value VARCHAR NOT NULL);
+COMMENT ON TABLE environments IS 'Leaves of the environment that the trial ran in: packages, hardware, variables.';
+COMMENT ON COLUMN environments.run_id IS 'The run.';
+COMMENT ON COLUMN environments.field IS 'Path of the leaf, its keys joined by dots; a list is one leaf.';
+COMMENT ON COLUMN environments.value IS 'The value as JSON text.';
+
+CREATE TABLE prices (
+    run_id VARCHAR NOT NULL,
+    amount DOUBLE,
+    currency VARCHAR,
+    per VARCHAR,
+    "commitment" VARCHAR,
+    source VARCHAR,
+    as_of DATE
+);
+COMMENT ON TABLE prices IS 'What the run''s hardware costs, by whose word, and when.';
+COMMENT ON COLUMN prices.run_id IS 'The run.';
+COMMENT ON COLUMN prices.amount IS 'Amount of money.';
+COMMENT ON COLUMN prices.currency IS 'Three-letter currency code.';
+COMMENT ON COLUMN prices.per IS 'What the amount buys, such as device_hour or node_hour.';
+COMMENT ON COLUMN prices.commitment IS 'Terms of the price, such as a reservation; NULL when none are stated.';
+COMMENT ON COLUMN prices.source IS 'Who states the price.';
+COMMENT ON COLUMN prices.as_of IS 'The day the price was taken from its source.';
+
+CREATE TABLE metric_definitions (
+    metric VARCHAR NOT NULL,
+    version INTEGER NOT NULL,
+    title VARCHAR NOT NULL,
+    unit VARCHAR NOT NULL,
+    direction VARCHAR NOT NULL,
+    definition VARCHAR NOT NULL,
+    inputs VARCHAR NOT NULL,
+    source VARCHAR NOT NULL
+);
+COMMENT ON TABLE metric_definitions IS 'The registry of metrics: every version of every definition.';
+COMMENT ON COLUMN metric_definitions.metric IS 'The metric''s id.';
+COMMENT ON COLUMN metric_definitions.version IS 'Version: a new formula is a new version.';
+COMMENT ON COLUMN metric_definitions.title IS 'Name for people.';
+COMMENT ON COLUMN metric_definitions.unit IS 'Base unit of its values.';
+COMMENT ON COLUMN metric_definitions.direction IS 'What is better: lower, higher or neither.';
+COMMENT ON COLUMN metric_definitions.definition IS 'What it measures, in one sentence.';
+COMMENT ON COLUMN metric_definitions.inputs IS 'Files of the run folder that it reads, as a JSON list.';
+COMMENT ON COLUMN metric_definitions.source IS 'Where the definition comes from.';
+
+CREATE TABLE status (
+    run_id VARCHAR NOT NULL,
+    kind VARCHAR NOT NULL,
+    "at" TIMESTAMPTZ NOT NULL,
+    who VARCHAR NOT NULL,
+    why VARCHAR NOT NULL,
+    by_run VARCHAR,
+    paths VARCHAR
+);
+COMMENT ON TABLE status IS 'What was said about a run after it was sealed; records are only added.';
+COMMENT ON COLUMN status.run_id IS 'The run that the record is about.';
+COMMENT ON COLUMN status.kind IS 'superseded, retracted, redacted or excluded.';
+COMMENT ON COLUMN status."at" IS 'When it was said, UTC.';
+COMMENT ON COLUMN status.who IS 'Who said it.';
+COMMENT ON COLUMN status.why IS 'The reason given.';
+COMMENT ON COLUMN status.by_run IS 'superseded: the run that takes its place.';
+COMMENT ON COLUMN status.paths IS 'redacted: the files that may be absent, as a JSON list.';
+
+CREATE TABLE plans (
+    batch VARCHAR NOT NULL,
+    benchmark VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    role VARCHAR NOT NULL,
+    repeat INTEGER NOT NULL,
+    trial_key VARCHAR NOT NULL,
+    launch_order INTEGER,
+    state VARCHAR NOT NULL,
+    reason VARCHAR,
+    install VARCHAR,
+    created_at TIMESTAMPTZ NOT NULL,
+    workload_digest VARCHAR NOT NULL,
+    profile VARCHAR
+);
+COMMENT ON TABLE plans IS 'Every trial of every batch''s plan, those that were not launched too.';
+COMMENT ON COLUMN plans.batch IS 'Id of the plan.';
+COMMENT ON COLUMN plans.benchmark IS 'Name of the benchmark.';
+COMMENT ON COLUMN plans.stack IS 'Name of the stack.';
+COMMENT ON COLUMN plans.role IS 'What the trial is for.';
+COMMENT ON COLUMN plans.repeat IS 'Counts from 1 within stack and role.';
+COMMENT ON COLUMN plans.trial_key IS 'Identity of the trial; joins to runs.trial_key.';
+COMMENT ON COLUMN plans.launch_order IS 'Planned position in the launch sequence; NULL for a trial that this batch does not launch.';
+COMMENT ON COLUMN plans.state IS 'planned: this batch launches it. excluded: it does not, for a reason. settled: it had a run already.';
+COMMENT ON COLUMN plans.reason IS 'Why the trial was excluded.';
+COMMENT ON COLUMN plans.install IS 'The command that installs what an excluded trial lacked.';
+COMMENT ON COLUMN plans.created_at IS 'When the plan was made, UTC.';
+COMMENT ON COLUMN plans.workload_digest IS 'Digest of the workload as declared.';
+COMMENT ON COLUMN plans.profile IS 'Named short form of the benchmark file; NULL for the full benchmark.';
+
+CREATE TABLE files (run_id VARCHAR NOT NULL, path VARCHAR NOT NULL, sha256 VARCHAR NOT NULL, bytes BIGINT);
+COMMENT ON TABLE files IS 'Every file of every run folder, as its manifest states it.';
+COMMENT ON COLUMN files.run_id IS 'The run.';
+COMMENT ON COLUMN files.path IS 'Path within the run folder.';
+COMMENT ON COLUMN files.sha256 IS 'Digest of the file''s bytes, as sealed.';
+COMMENT ON COLUMN files.bytes IS 'Size of the file; NULL when it is not there.';
