@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 
@@ -11,7 +11,8 @@ import duckdb
 import pyarrow as pa
 
 from ledger.catalog import records
-from ledger.catalog.reading import RunTables, read_run
+from ledger.catalog.arrow import Tables, schemas, to_arrow
+from ledger.catalog.reading import read_run
 from ledger.errors import EvidenceError
 from ledger.metrics import registry
 from ledger.run_folder import RunFolder, scan
@@ -30,23 +31,33 @@ _LOCK = "SET enable_external_access = false; SET lock_configuration = true"
 def load(evidence: Path) -> tuple[duckdb.DuckDBPyConnection, tuple[str, ...]]:
     """A locked connection with every table filled, and one line for each thing left out. Raises InputError."""
     folders = list(scan(evidence))
-    status = records.read_status(evidence)
-    plans = records.read_plans(evidence)
-    problems = [*status.problems, *plans.problems]
-    runs = list(_readable(folders, status.redacted, problems))
-    rows: dict[str, list[dict[str, object]]] = {"status": status.rows, "plans": plans.rows}
-    rows["metric_definitions"] = _definitions()
-    connection = connect(_merge(runs, rows))
-    return connection, tuple(problems)
+    problems: list[str] = []
+
+    def read_all(known: Mapping[str, pa.Schema]) -> Iterable[Tables]:
+        status, redacted = records.read_status(evidence, known["status"], problems)
+        yield from status
+        yield from records.read_plans(evidence, known["plans"], problems)
+        yield from _read_runs(folders, known, redacted, problems)
+
+    return connect(read_all), tuple(problems)
 
 
-def connect(contents: Mapping[str, list[dict[str, object]] | list[pa.Table]]) -> duckdb.DuckDBPyConnection:
-    """A locked connection whose tables hold `contents`: for each table rows, or Arrow tables with its columns."""
+def connect(read_all: Callable[[Mapping[str, pa.Schema]], Iterable[Tables]]) -> duckdb.DuckDBPyConnection:
+    """A locked connection, filled with the tables that `read_all` makes for the schemas of the catalog's tables."""
     connection = duckdb.connect(":memory:", config=_OPTIONS)
     connection.execute("SET timezone = 'UTC'")
     connection.execute(_text("tables.sql"))
-    for table, found in contents.items():
-        _insert(connection, table, found)
+    known = schemas(connection)
+    contents: dict[str, list[pa.Table]] = {
+        "metric_definitions": [to_arrow(_definitions(), known["metric_definitions"])]
+    }
+    for tables in read_all(known):
+        for name, found in tables.items():
+            contents.setdefault(name, []).append(found)
+    for name, parts in contents.items():
+        connection.register("incoming", pa.concat_tables(parts))
+        connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming")
+        connection.unregister("incoming")
     connection.execute(_text("views.sql"))
     connection.execute(_LOCK)
     return connection
@@ -56,42 +67,21 @@ def _text(name: str) -> str:
     return (SQL / name).read_text(encoding="utf-8")
 
 
-def _insert(connection: duckdb.DuckDBPyConnection, table: str, found: list[dict[str, object]] | list[pa.Table]) -> None:
-    if not found:
-        return
-    if isinstance(found[0], pa.Table):
-        incoming = pa.concat_tables(found)
-    else:
-        incoming = pa.Table.from_pylist(found, schema=connection.table(table).to_arrow_table().schema)
-    connection.register("incoming", incoming)
-    connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
-    connection.unregister("incoming")
-
-
-def _readable(
-    folders: list[RunFolder], redacted: Mapping[str, frozenset[str]], problems: list[str]
-) -> Iterator[RunTables]:
+def _read_runs(
+    folders: list[RunFolder],
+    known: Mapping[str, pa.Schema],
+    redacted: Mapping[str, frozenset[str]],
+    problems: list[str],
+) -> Iterable[Tables]:
     seen: dict[str, str] = {}
     for folder in folders:
         try:
             if folder.run_id in seen:
-                raise EvidenceError(f"has the id of {seen[folder.run_id]}", where=str(folder.path))
-            yield read_run(folder, redacted.get(folder.run_id, frozenset()))
+                raise EvidenceError(f"has the id of {seen[folder.run_id]}", where=folder.name)
+            yield read_run(folder, known, redacted.get(folder.run_id, frozenset()))
             seen[folder.run_id] = folder.name
         except EvidenceError as error:
             problems.append(f"{folder.name} is left out: {error.what}; see `stackproof verify {folder.run_id}`")
-
-
-def _merge(
-    runs: list[RunTables], rows: dict[str, list[dict[str, object]]]
-) -> dict[str, list[dict[str, object]] | list[pa.Table]]:
-    merged: dict[str, list[dict[str, object]] | list[pa.Table]] = {**rows}
-    for run in runs:
-        for table, found in run.rows.items():
-            merged.setdefault(table, []).extend(found)  # type: ignore[arg-type]
-        for table, samples in run.samples.items():
-            merged.setdefault(table, []).append(samples)  # type: ignore[arg-type]
-    return merged
 
 
 def _definitions() -> list[dict[str, object]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -16,25 +17,35 @@ WHERE = "SQL"
 
 def query(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Any]) -> Result:
     """The rows of one SELECT. Raises InputError."""
-    try:
+    with _reading(connection):
         answer = connection.execute(_only_select(connection, sql), list(parameters))
         description = answer.description or []
-        rows = answer.fetchall()
-    except duckdb.Error as error:
-        raise _explain(error) from None
-    return Result(tuple(each[0] for each in description), tuple(str(each[1]) for each in description), rows)
+        return Result(
+            tuple(each[0] for each in description), tuple(str(each[1]) for each in description), answer.fetchall()
+        )
 
 
 def arrow(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Any]) -> pa.Table:
     """The rows of one SELECT as an Arrow table. Raises InputError."""
-    try:
+    with _reading(connection):
         return connection.sql(_only_select(connection, sql).query, params=list(parameters)).to_arrow_table()
+
+
+@contextmanager
+def _reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """A transaction that cannot write: a SELECT may hold a DELETE in its WITH."""
+    try:
+        connection.execute("BEGIN TRANSACTION READ ONLY")
+        try:
+            yield
+        finally:
+            connection.execute("ROLLBACK")
     except duckdb.Error as error:
         raise _explain(error) from None
 
 
 def describe(connection: duckdb.DuckDBPyConnection) -> list[Column]:
-    """Every column of the catalog with its comment; a view's column that only passes a table's on has the table's."""
+    """Every column of the catalog with its comment; usable_runs has those of runs."""
     rows = connection.execute(
         "SELECT table_name, column_name, data_type, comment FROM duckdb_columns() WHERE NOT internal"
         " ORDER BY table_oid, column_index"

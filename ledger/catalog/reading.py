@@ -11,7 +11,6 @@ import json
 import math
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -22,22 +21,13 @@ import yaml
 
 from ledger import manifest, parquet
 from ledger.canonical import bytes_digest
+from ledger.catalog.arrow import Row, Tables, to_arrow
 from ledger.errors import EvidenceError
 from ledger.run import Run
 from ledger.run_folder import RunFolder
 
-Rows = list[dict[str, object]]
-
 MOST_LEAVES = 10_000
 """Leaves that a card or an environment may have: a YAML file of a few lines can stand for billions."""
-
-
-@dataclass(frozen=True)
-class RunTables:
-    """What one run adds to each table: rows as {column: value}, samples as Arrow tables."""
-
-    rows: dict[str, Rows]
-    samples: dict[str, pa.Table] = field(default_factory=dict)
 
 
 class _SealedFiles:
@@ -73,22 +63,31 @@ class _SealedFiles:
         return data
 
 
-def read_run(folder: RunFolder, redacted: frozenset[str]) -> RunTables:
+def read_run(folder: RunFolder, known: Mapping[str, pa.Schema], redacted: frozenset[str]) -> Tables:
     """All that the catalog takes from a run folder; files in `redacted` may be absent. Raises EvidenceError."""
     try:
-        return _read(folder, _SealedFiles(folder, redacted))
+        files = _SealedFiles(folder, redacted)
+        common = {"run_id": folder.run_id}
+        tables = {name: to_arrow(rows, known[name], common) for name, rows in _rows(files).items()}
+        samples = {"steps": parquet.STEPS, "telemetry": parquet.TELEMETRY}
+        for name, schema in samples.items():
+            found = _samples(files, f"samples/{name}.parquet", schema)
+            if found is not None:
+                run_ids = pa.array([folder.run_id] * found.num_rows, pa.string())
+                tables[name] = found.append_column("run_id", run_ids)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError, pa.ArrowException) as error:
         said = (str(error).splitlines() or [""])[0]
         raise EvidenceError(f"does not hold a run ({type(error).__name__}: {said})", where=str(folder.path)) from None
+    return tables
 
 
-def _read(folder: RunFolder, files: _SealedFiles) -> RunTables:
+def _rows(files: _SealedFiles) -> dict[str, list[Row]]:
+    folder = files.folder
     run = Run.from_json(_json(files, "run.json"), str(folder.path))
-    where = (run.benchmark.name, run.date, f"{run.stack}-{folder.run_id}")
-    if "/".join(where) != folder.name:
+    if f"{run.benchmark.name}/{run.date}/{run.stack}-{folder.run_id}" != folder.name:
         raise EvidenceError("run.json says that it belongs elsewhere", where=str(folder.path))
     card = _yaml(files.read("card.yaml"))
-    rows: dict[str, Rows] = {
+    return {
         "runs": [_run_row(folder, run)],
         "metrics": [_metric_row(each) for each in _json(files, "metrics.json", [])],
         "cards": _leaf_rows("field", card),
@@ -96,21 +95,9 @@ def _read(folder: RunFolder, files: _SealedFiles) -> RunTables:
         "environments": _leaf_rows("field", _json(files, "environment.json", {})),
         "prices": _price_rows(card, _yaml(files.read("benchmark.yaml")), run.stack),
         "files": [
-            {"path": path, "sha256": digest, "bytes": files.size(path)} for path, digest in files.digests.items()
+            {"path": name, "sha256": digest, "bytes": files.size(name)} for name, digest in files.digests.items()
         ],
     }
-    samples = {
-        "steps": _samples(files, "samples/steps.parquet", parquet.STEPS),
-        "telemetry": _samples(files, "samples/telemetry.parquet", parquet.TELEMETRY),
-    }
-    for row in (row for table in rows.values() for row in table):
-        row["run_id"] = folder.run_id
-    named = {
-        table: found.append_column("run_id", pa.array([folder.run_id] * found.num_rows, pa.string()))
-        for table, found in samples.items()
-        if found is not None
-    }
-    return RunTables(rows, named)
 
 
 def _json(files: _SealedFiles, name: str, absent: Any = None) -> Any:
@@ -146,7 +133,7 @@ def _yaml(data: bytes | None) -> dict[str, Any]:
     return found
 
 
-def _run_row(folder: RunFolder, run: Run) -> dict[str, object]:
+def _run_row(folder: RunFolder, run: Run) -> Row:
     return {
         "trial_key": run.trial_key,
         "benchmark": run.benchmark.name,
@@ -182,7 +169,7 @@ def moment(text: str) -> datetime:
     return found
 
 
-def _metric_row(row: dict[str, Any]) -> dict[str, object]:
+def _metric_row(row: dict[str, Any]) -> Row:
     value = row["value"]
     if (value is None) == (row["missing_reason"] is None):
         raise ValueError(f"{row['metric']} must have a value or a reason, and not both")
@@ -192,8 +179,8 @@ def _metric_row(row: dict[str, Any]) -> dict[str, object]:
     return {**{name: row[name] for name in kept}, "origin": "sealed"}
 
 
-def _leaf_rows(name: str, data: Mapping[str, Any]) -> Rows:
-    rows: Rows = []
+def _leaf_rows(name: str, data: Mapping[str, Any]) -> list[Row]:
+    rows: list[Row] = []
     for path, value in _leaves(data, ""):
         if len(rows) == MOST_LEAVES:
             raise ValueError(f"more than {MOST_LEAVES} values in one file")
@@ -211,7 +198,7 @@ def _leaves(data: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
             yield path, value
 
 
-def _price_rows(card: Mapping[str, Any], benchmark: Mapping[str, Any], stack: str) -> Rows:
+def _price_rows(card: Mapping[str, Any], benchmark: Mapping[str, Any], stack: str) -> list[Row]:
     """The price on the card; a card without one leaves it to the benchmark file that was used."""
     places = (
         (card, ("workload", "hardware", "price")),
@@ -228,7 +215,7 @@ def _at(data: Any, keys: tuple[str, ...]) -> Any:
     return data
 
 
-def _price_row(price: dict[str, Any]) -> dict[str, object]:
+def _price_row(price: dict[str, Any]) -> Row:
     as_of = price.get("as_of")
     texts = {name: price.get(name) for name in ("currency", "per", "commitment", "source")}
     return {

@@ -4,49 +4,42 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ledger.canonical import SHORT, short_digest
-from ledger.catalog.reading import Rows, moment
+import pyarrow as pa
+
+from ledger.canonical import short_digest
+from ledger.catalog.arrow import Row, Tables, to_arrow
+from ledger.catalog.reading import moment
 from ledger.run_folder import BESIDE, DATE
 
 KINDS = frozenset({"superseded", "retracted", "redacted", "excluded"})
-PLAN = re.compile(r"plan-(?P<batch>[0-9a-f]{%d})\.json" % SHORT)
+PLAN = re.compile(r"plan-(?P<batch>[0-9a-f]{16})\.json")
+BROKEN = (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError, pa.ArrowException)
 
 
-@dataclass(frozen=True)
-class Records:
-    """Rows for one table, and a line for each file that could not be read."""
-
-    rows: Rows
-    problems: list[str]
-    redacted: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Of status records: {run_id: paths that may be absent}."""
-
-
-def read_plans(evidence: Path) -> Records:
-    """Every trial of every plan below `evidence`."""
-    records = Records([], [])
+def read_plans(evidence: Path, schema: pa.Schema, problems: list[str]) -> list[Tables]:
+    """Every trial of every plan below `evidence`; what is broken is left out, with a line in `problems`."""
+    tables: list[Tables] = []
     for path in sorted(evidence.glob("*/*/plan-*.json")):
         benchmark, date, name = path.relative_to(evidence).parts
         match = PLAN.fullmatch(name)
         if benchmark in BESIDE or benchmark.startswith(".") or not DATE.fullmatch(date) or match is None:
             continue
         try:
-            records.rows.extend(_plan_rows(_json_file(path), match["batch"], benchmark))
-        except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            records.problems.append(_left_out(path, evidence, error))
-    return records
+            tables.append({"plans": to_arrow(_plan_rows(_json_file(path), match["batch"], benchmark), schema)})
+        except BROKEN as error:
+            problems.append(_left_out(path, evidence, error))
+    return tables
 
 
-def _plan_rows(plan: dict[str, Any], batch: str, benchmark: str) -> Rows:
+def _plan_rows(plan: dict[str, Any], batch: str, benchmark: str) -> list[Row]:
     if short_digest(plan) != batch:
         raise ValueError("its content does not give the digest in its name")
     if plan["benchmark"]["name"] != benchmark:
         raise ValueError(f"belongs to the benchmark {plan['benchmark']['name']!r}")
-    common: dict[str, object] = {
+    common: Row = {
         "batch": batch,
         "benchmark": benchmark,
         "created_at": moment(plan["created_at"]),
@@ -66,28 +59,31 @@ def _plan_rows(plan: dict[str, Any], batch: str, benchmark: str) -> Rows:
     ]
 
 
-def read_status(evidence: Path) -> Records:
-    """Every status record below `evidence`."""
-    records = Records([], [])
+def read_status(
+    evidence: Path, schema: pa.Schema, problems: list[str]
+) -> tuple[list[Tables], dict[str, frozenset[str]]]:
+    """Every status record below `evidence`, and {run_id: redacted paths, which may be absent}."""
+    tables: list[Tables] = []
+    redacted: dict[str, frozenset[str]] = {}
     for path in sorted((evidence / "status").glob("*/*.json")):
-        try:
-            row, redacted = _status_row(_json_file(path), path.parent.name)
-        except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            records.problems.append(_left_out(path, evidence, error))
-            continue
-        records.rows.append(row)
         run_id = path.parent.name
-        records.redacted[run_id] = records.redacted.get(run_id, frozenset()) | redacted
-    return records
+        try:
+            row, paths = _status_row(_json_file(path), run_id)
+            tables.append({"status": to_arrow([row], schema)})
+        except BROKEN as error:
+            problems.append(_left_out(path, evidence, error))
+        else:
+            redacted[run_id] = redacted.get(run_id, frozenset()) | paths
+    return tables, redacted
 
 
-def _status_row(record: dict[str, Any], run_id: str) -> tuple[dict[str, object], frozenset[str]]:
+def _status_row(record: dict[str, Any], run_id: str) -> tuple[Row, frozenset[str]]:
     if record["run_id"] != run_id:
         raise ValueError(f"is about another run, {record['run_id']!r}")
     if record["kind"] not in KINDS:
         raise ValueError(f"has the unknown kind {record['kind']!r}")
     paths = sorted(record.get("paths") or {}) if record["kind"] == "redacted" else []
-    row: dict[str, object] = {
+    row: Row = {
         "run_id": run_id,
         "kind": record["kind"],
         "at": moment(record["at"]),
