@@ -5,6 +5,7 @@ Lines are sorted by path; paths are POSIX, relative, NFC and printable. The run'
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from pathlib import Path, PurePosixPath
@@ -71,9 +72,24 @@ def run_id(data: bytes) -> str:
 
 
 def list_files(folder: Path) -> list[Path]:
-    """Every file, link and other non-folder below `folder`, sorted by POSIX path. Links are not followed."""
-    found = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
+    """Every file, link and other non-folder below `folder`, sorted by POSIX path. Links are not followed.
+
+    Raises OSError for a folder that cannot be read: one that was passed over would be sealed without its files.
+    """
+    found: list[Path] = []
+    for parent, folders, files in os.walk(folder, onerror=_refuse):
+        links = [name for name in folders if Path(parent, name).is_symlink()]
+        found.extend(Path(parent, name) for name in (*links, *files))
     return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def list_folders(folder: Path) -> list[Path]:
+    """`folder` and every folder below it. Links are not followed. Raises OSError for one that cannot be read."""
+    return [Path(parent) for parent, _, _ in os.walk(folder, onerror=_refuse)]
+
+
+def _refuse(error: OSError) -> None:
+    raise error
 
 
 def digest_folder(folder: Path) -> dict[str, str]:

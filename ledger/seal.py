@@ -26,9 +26,8 @@ def seal(prepared: Path, evidence: Path, run: Run) -> Path:
             if path.name != manifest.NAME:
                 fsync_path(path)
         _write_manifest(prepared / manifest.NAME, data)
-        for folder in [path for path in prepared.rglob("*") if path.is_dir()]:
+        for folder in manifest.list_folders(prepared):
             fsync_path(folder)
-        fsync_path(prepared)
         target = evidence / run.benchmark.name / run.date / f"{run.stack}-{manifest.run_id(data)}"
         _make_parents(target.parent, evidence)
         if target.exists():
