@@ -113,6 +113,18 @@ class TrainWorkload(Part):
     acceptance: Acceptance
 
     @model_validator(mode="after")
+    def _data_suffices(self) -> TrainWorkload:
+        if self.dataset.branching > self.model.config.vocabulary_size:
+            most = self.model.config.vocabulary_size
+            raise ValueError(
+                f"dataset.branching must be at most vocabulary_size ({most}), got {self.dataset.branching}"
+            )
+        least = 10 * (self.sequence_length + 1)
+        if self.dataset.tokens < least:
+            raise ValueError(f"dataset.tokens must hold at least ten sequences ({least}), got {self.dataset.tokens}")
+        return self
+
+    @model_validator(mode="after")
     def _has_measured_steps(self) -> TrainWorkload:
         if self.steps <= self.warmup_steps + self.profiled_steps:
             least = self.warmup_steps + self.profiled_steps + 1
@@ -134,7 +146,7 @@ class Price(Part):
 class Environment(Part):
     """What the trial's process gets beside its settings."""
 
-    variables: dict[str, str] = {}
+    variables: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = {}
 
 
 class Stack(Part):
@@ -149,6 +161,8 @@ class Stack(Part):
     """What one process of the trial may allocate; the launcher sets it."""
     repeats: int | None = Field(ge=1, default=None)
     """Timed launches of this stack, where they differ from the benchmark's."""
+    roles: tuple[Literal["warmup", "timed", "profiled"], ...] = ("warmup", "timed", "profiled")
+    """What it is launched for."""
     price: Price | None = None
 
 
