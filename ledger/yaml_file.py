@@ -35,7 +35,7 @@ _Loader.yaml_implicit_resolvers = {
 
 @dataclass(frozen=True)
 class YamlFile:
-    """A parsed file: its path, exact text, plain data, and the line of every key and list item."""
+    """A parsed file: its path, exact text (line ends too), plain data, and the line of every key and list item."""
 
     path: Path
     text: str
@@ -53,7 +53,7 @@ class YamlFile:
 def read_yaml(path: Path) -> YamlFile:
     """Read one YAML file whose top level is a mapping. Raises InputError with the line."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode()
     except FileNotFoundError:
         raise InputError("no such file", where=str(path), todo="check the path") from None
     except IsADirectoryError:

@@ -52,7 +52,7 @@ class Ending:
     timed_out: bool
     cancelled: bool
     log_tail: tuple[str, ...]
-    """Last lines of stderr, then stdout, redacted."""
+    """Last lines of stdout, then of stderr, redacted."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class Observed:
     """What is missing, in a few words, when it is not complete."""
     absent: dict[str, str] = field(default_factory=dict)
     """{what was not measured: why}."""
+    anything: bool = True
+    """False when the trial wrote nothing at all."""
 
 
 class SettingsError(ValueError):

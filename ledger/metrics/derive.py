@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ledger.canonical import file_digest
+from ledger.errors import StackproofError
 from ledger.metrics.registry import Metric, Missing, Row, Value, newest
 from ledger.metrics.tables import Tables
 
@@ -31,15 +32,24 @@ def write(folder: Path, rows: list[Row]) -> None:
 
 
 def _rows(each: Metric, tables: Tables, inputs: dict[str, str]) -> list[Row]:
-    result = each.compute(tables)
-    if isinstance(result, float | int):
-        result = [Value(float(result))]
+    result = _compute(each, tables)
     if isinstance(result, Missing):
         return [Row(each.id, each.definition_id, each.version, each.unit, None, result.reason, None, None, inputs)]
     return [
         Row(each.id, each.definition_id, each.version, each.unit, found.value, None, found.rank, found.step, inputs)
         for found in result
     ]
+
+
+def _compute(each: Metric, tables: Tables) -> list[Value] | Missing:
+    """The metric's values; samples that make no sense leave it missing, for they must not cost the run its record."""
+    try:
+        result = each.compute(tables)
+        if isinstance(result, Missing):
+            return result
+        return [Value(float(result))] if isinstance(result, float | int) else list(result)
+    except (ArithmeticError, ValueError, TypeError, StackproofError) as error:
+        return Missing(f"cannot be computed from its inputs ({error})")
 
 
 def _present(folder: Path, each: Metric) -> list[str]:

@@ -14,7 +14,7 @@ NO_STEPS = Missing("the trial recorded no measured step")
 
 
 def _column(tables: Tables, name: str, phase: str) -> npt.NDArray[np.float64]:
-    """One column of the steps in `phase`, as float64; empty when there are none."""
+    """One column of the steps in `phase`, as float64; empty when there are none, NaN where a step lacks it."""
     if tables.steps is None:
         return np.empty(0)
     chosen = np.asarray(tables.steps["phase"].to_pylist()) == phase
@@ -47,8 +47,10 @@ def step_time(tables: Tables) -> Result:
     source="stackproof: total work over total time, never a mean of rates",
 )
 def tokens_per_second(tables: Tables) -> Result:
-    durations = _column(tables, "duration_ns", "measured")
-    return float(_column(tables, "tokens", "measured").sum() / durations.sum() * 1e9) if durations.size else NO_STEPS
+    durations, tokens = _column(tables, "duration_ns", "measured"), _column(tables, "tokens", "measured")
+    if np.isnan(tokens).any():
+        return Missing("a measured step does not say how many tokens it took")
+    return float(tokens.sum() / durations.sum() * 1e9) if durations.size else NO_STEPS
 
 
 @metric(

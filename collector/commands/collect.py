@@ -1,0 +1,122 @@
+"""`stackproof collect`: plan, launch, seal and commit what a benchmark still lacks."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections import Counter
+from datetime import datetime
+
+import click
+
+from collector import batch
+from collector.engines.local import LocalEngine
+from collector.plan import Plan
+from collector.progress import Progress
+from collector.settled import SealedRuns
+from ledger import benchmark as benchmark_file
+from ledger import workspace as workspaces
+from ledger.benchmark import BenchmarkFile
+from ledger.run import State
+
+ENGINES = {"local": LocalEngine}
+
+
+@click.command(epilog="Example: stackproof collect cpu-training --profile demo")
+@click.argument("benchmark")
+@click.option("--stack", "stacks", multiple=True, metavar="NAME", help="Only this stack (may be given again).")
+@click.option("--repeats", type=click.IntRange(min=1), help="Timed launches of each stack, instead of the file's.")
+@click.option("--profile", metavar="NAME", help="A named short form in the file, such as `demo`.")
+@click.option("--engine", type=click.Choice(list(ENGINES)), default="local", show_default=True, help="Where to launch.")
+@click.option("--retry-failed", is_flag=True, help="Launch failed trials again.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and launch nothing.")
+@click.option("--no-commit", is_flag=True, help="Seal, but leave the git commit to you.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(
+    benchmark: str,
+    stacks: tuple[str, ...],
+    repeats: int | None,
+    profile: str | None,
+    engine: str,
+    retry_failed: bool,
+    dry_run: bool,
+    no_commit: bool,
+    output: str,
+) -> int:
+    """Run what BENCHMARK still lacks: plan, launch, seal and commit its trials.
+
+    BENCHMARK is a file or a name in the workspace's benchmarks. Run it again and it does only what is missing.
+    """
+    workspace = workspaces.find()
+    file = benchmark_file.read(workspace.find_benchmark(benchmark), profile)
+    options = batch.Options(stacks, repeats, retry_failed, not no_commit)
+    if dry_run:
+        _print_plan(batch.make_plan(workspace, file, options), file, workspace, output)
+        return 0
+    signal.signal(signal.SIGTERM, _interrupt)
+    result = batch.collect(workspace, file, ENGINES[engine](), options, Progress())
+    _print_result(result, output)
+    return 130 if result.interrupted else 0
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _print_plan(plan: Plan, file: BenchmarkFile, workspace: workspaces.Workspace, output: str) -> None:
+    if output == "json":
+        click.echo(json.dumps(plan.to_json(created_at=""), indent=2))
+        return
+    if plan.launches:
+        click.echo(f"{'order':>5}  {'stack':<24} {'role':<9} {'repeat':>6}  trial key")
+    for order, trial in enumerate(plan.launches, 1):
+        click.echo(f"{order:>5}  {trial.stack_name:<24} {trial.role:<9} {trial.repeat:>6}  {trial.trial_key}")
+    _print_excluded(plan)
+    click.echo(f"{len(plan.launches)} to launch, {len(plan.excluded)} excluded, {len(plan.settled)} sealed already")
+    if plan.launches:
+        click.echo(_expected(plan, file, SealedRuns(workspace.evidence, file.benchmark.name)))
+
+
+def _expected(plan: Plan, file: BenchmarkFile, sealed: SealedRuns) -> str:
+    """How long the launches will take, by earlier ones of the same stack and role; else the most they may take."""
+    sealed.refresh()
+    seen: dict[tuple[str, str], list[float]] = {}
+    for run in sealed.all():
+        took = datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)
+        seen.setdefault((run.stack, run.role), []).append(took.total_seconds())
+    known = [seen[key] for each in plan.launches if (key := (each.stack_name, each.role)) in seen]
+    expected = sum(sum(times) / len(times) for times in known)
+    unknown = len(plan.launches) - len(known)
+    words = [f"expected time: about {expected / 60:.1f} min, by earlier launches"] if known else []
+    if unknown:
+        limit = unknown * file.benchmark.timeout / 60
+        words.append(f"{unknown} launch{'es' if unknown != 1 else ''} never seen before: at most {limit:.0f} min")
+    return "; ".join(words)
+
+
+def _print_excluded(plan: Plan) -> None:
+    grouped = Counter((each.trial.stack_name, each.why.what, each.why.install) for each in plan.excluded)
+    for (stack, what, install), count in grouped.items():
+        click.echo(f"excluded: {stack} ({count} trial{'s' if count != 1 else ''}): {what}; install it with: {install}")
+
+
+def _print_result(result: batch.Result, output: str) -> None:
+    failed = [run for run in result.runs if run.outcome.state is State.FAILED]
+    counts = {
+        "launched": len(result.runs),
+        "completed": len(result.runs) - len(failed),
+        "failed": len(failed),
+        "excluded": len(result.plan.excluded),
+        "sealed_already": len(result.plan.settled),
+        "elsewhere": result.elsewhere,
+    }
+    if output == "json":
+        click.echo(json.dumps({**counts, "commit": result.commit, "interrupted": result.interrupted}, indent=2))
+        return
+    _print_excluded(result.plan)
+    launched = f"{len(result.runs)} launched: {counts['completed']} completed, {len(failed)} failed"
+    click.echo(f"{launched}; {counts['excluded']} excluded, {counts['sealed_already']} sealed already")
+    if result.elsewhere:
+        click.echo(f"{result.elsewhere} left to another collector that runs on this evidence")
+    if result.interrupted:
+        click.echo("interrupted: run the same command again to go on")

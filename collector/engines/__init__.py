@@ -1,0 +1,1 @@
+"""Engines: where a launch runs. One interface, one file each."""

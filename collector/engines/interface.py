@@ -1,0 +1,53 @@
+"""What an engine does: run one launch folder to its end and say how it ended."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class LaunchRequest:
+    """One `sh launch/run.sh`, with the folders it gets."""
+
+    launch: Path
+    """The folder that holds run.sh."""
+    out: Path
+    """STACKPROOF_OUT: empty, for the trial's output."""
+    workspace: Path
+    """STACKPROOF_WORKSPACE."""
+    stdout: Path
+    stderr: Path
+    result: Path
+    """Where the supervisor writes how it ended."""
+    timeout_s: float
+    variables: dict[str, str]
+    """Environment variables beside those that the host passes on."""
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How the launched process ended."""
+
+    exit_code: int | None
+    signal: str | None
+    timed_out: bool
+    cancelled: bool
+    strays: int
+    """Processes that the trial left running and that were ended."""
+
+
+class Engine(ABC):
+    """A way to run launches."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def launch(self, request: LaunchRequest, started: Callable[[int], None]) -> Exit:
+        """Run to the end; `started` is told the process id above the trial's own processes.
+
+        KeyboardInterrupt ends the trial first, and returns an Exit with `cancelled`.
+        """

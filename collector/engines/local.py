@@ -1,0 +1,75 @@
+"""The local engine: a supervised process group on this host."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from collector import supervisor
+from collector.engines.interface import Engine, Exit, LaunchRequest
+
+PASSED_ON = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CXX", "CC", "CUDA_VISIBLE_DEVICES")
+"""Variables of the collector's environment that a trial sees; all others stay out, secrets among them."""
+
+
+class LocalEngine(Engine):
+    """Runs each launch as a child of this process, through `collector.supervisor`."""
+
+    name = "local"
+
+    def launch(self, request: LaunchRequest, started: Callable[[int], None]) -> Exit:
+        """Run to the end under the supervisor."""
+        script = Path(supervisor.__file__)
+        command = [sys.executable, "-I", str(script), str(request.result), str(request.timeout_s)]
+        command += ["sh", str(request.launch / "run.sh")]
+        with request.stdout.open("wb") as stdout, request.stderr.open("wb") as stderr:
+            process = subprocess.Popen(
+                command,
+                cwd=request.out,
+                env=_environment(request),
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+            started(process.pid)
+            _wait(process)
+        return _read(request.result, process.returncode)
+
+
+def _environment(request: LaunchRequest) -> dict[str, str]:
+    passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    own = {
+        "STACKPROOF_OUT": str(request.out),
+        "STACKPROOF_WORKSPACE": str(request.workspace),
+        "STACKPROOF_PYTHON": sys.executable,
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    return {**passed, **own, **request.variables}
+
+
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    """Wait; an interrupt asks the supervisor to end the trial and waits on, a second one no longer does."""
+    try:
+        process.wait()
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait()
+        except KeyboardInterrupt:
+            process.kill()
+            process.wait()
+            raise
+
+
+def _read(result: Path, returncode: int) -> Exit:
+    if not result.is_file():
+        name = signal.Signals(-returncode).name if returncode < 0 else None
+        return Exit(None, name, timed_out=False, cancelled=False, strays=0)
+    return Exit(**json.loads(result.read_text()))

@@ -1,0 +1,199 @@
+"""Planning: which trials a benchmark asks for, in which order, and which of them are still to be launched."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from collector import environment as host
+from collector.settled import SealedRuns
+from collector.stacks.interface import Adapter, MissingPrerequisite, SettingsError, Trial
+from collector.stacks.registry import ADAPTERS
+from ledger.benchmark import BenchmarkFile
+from ledger.canonical import canonical_json, short_digest
+from ledger.durable import storage_errors, write_new
+from ledger.errors import InputError
+from ledger.run import BenchmarkOrigin, Role, trial_key
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """A trial that is not launched, and why."""
+
+    trial: Trial
+    why: MissingPrerequisite
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A trial that has a run already."""
+
+    trial: Trial
+    run_id: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One batch: what it launches, in order, and what it does not."""
+
+    origin: BenchmarkOrigin
+    workload_digest: str
+    launches: tuple[Trial, ...]
+    excluded: tuple[Excluded, ...]
+    settled: tuple[Settled, ...]
+    environments: dict[str, dict[str, Any]]
+    """{stack: environment.json before the launch}."""
+
+    def to_json(self, created_at: str) -> dict[str, Any]:
+        """The content of `plan-<batch>.json`."""
+        return {
+            "format": FORMAT,
+            "benchmark": vars(self.origin),
+            "created_at": created_at,
+            "host": host.host_name(),
+            "workload_digest": self.workload_digest,
+            "planned": [{**_row(trial), "launch_order": order} for order, trial in enumerate(self.launches, 1)],
+            "excluded": [
+                {**_row(each.trial), "reason": each.why.what, "install": each.why.install} for each in self.excluded
+            ],
+            "settled": [{**_row(each.trial), "run_id": each.run_id} for each in self.settled],
+        }
+
+
+def make_plan(
+    file: BenchmarkFile,
+    origin: BenchmarkOrigin,
+    sealed: SealedRuns,
+    *,
+    source: Path,
+    stacks: tuple[str, ...] = (),
+    repeats: int | None = None,
+    retry_failed: bool = False,
+) -> Plan:
+    """The plan of one `collect`. Raises InputError for a stack that cannot be planned."""
+    chosen = _choose(file, stacks)
+    settings = {name: resolve_settings(file, name) for name in chosen}
+    environments = {
+        name: host.environment(ADAPTERS[file.benchmark.stacks[name].adapter].requires, source) for name in chosen
+    }
+    sealed.refresh()
+    launches, excluded, settled = [], [], []
+    for name, role, repeat in launch_sequence(file, chosen, repeats):
+        trial = _trial(file, name, role, repeat, settings[name], environments[name])
+        adapter = ADAPTERS[trial.stack.adapter]
+        run_id = sealed.settling(trial.trial_key, retry_failed)
+        missing = adapter.missing(settings[name])
+        if run_id:
+            settled.append(Settled(trial, run_id))
+        elif missing:
+            excluded.append(Excluded(trial, missing))
+        else:
+            launches.append(trial)
+    digest = file.benchmark.workload_digest
+    return Plan(origin, digest, tuple(launches), tuple(excluded), tuple(settled), environments)
+
+
+def launch_sequence(file: BenchmarkFile, stacks: list[str], repeats: int | None) -> list[tuple[str, Role, int]]:
+    """(stack, role, repeat) in launch order.
+
+    One warm-up each, then timed rounds that run forward and backward in turn (A B B A …), so that drift of the host
+    weighs on all stacks alike, then profiled rounds in the same way, apart from the timed ones.
+    """
+    benchmark = file.benchmark
+    declared = benchmark.stacks
+    timed = {name: repeats or declared[name].repeats or benchmark.repeats.initial for name in stacks}
+    profiled = dict.fromkeys(stacks, benchmark.repeats.profiled)
+    sequence: list[tuple[str, Role, int]] = []
+    for role, counts in ((Role.WARMUP, dict.fromkeys(stacks, 1)), (Role.TIMED, timed), (Role.PROFILED, profiled)):
+        for repeat in range(1, max(counts.values(), default=0) + 1):
+            order = stacks if repeat % 2 else stacks[::-1]
+            wanted = [name for name in order if repeat <= counts[name] and role in declared[name].roles]
+            sequence += [(name, role, repeat) for name in wanted]
+    return sequence
+
+
+def write_plan(plan: Plan, evidence: Path, created_at: str) -> tuple[str, Path]:
+    """Write `plan-<batch>.json` beside the runs of its day; returns the batch's id and the path."""
+    content = plan.to_json(created_at)
+    batch = short_digest(content)
+    path = evidence / plan.origin.name / created_at[:10] / f"plan-{batch}.json"
+    with storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_new(path, canonical_json(content) + b"\n")
+    return batch, path
+
+
+def new_exclusions(plan: Plan, evidence: Path) -> bool:
+    """Whether the plan excludes a trial that no plan file of the benchmark tells of yet."""
+    known: set[str] = set()
+    for path in (evidence / plan.origin.name).glob("*/plan-*.json"):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            known |= {each["trial_key"] for each in json.loads(path.read_bytes())["excluded"]}
+    return any(each.trial.trial_key not in known for each in plan.excluded)
+
+
+def _row(trial: Trial) -> dict[str, Any]:
+    return {
+        "trial_key": trial.trial_key,
+        "stack": trial.stack_name,
+        "role": trial.role.value,
+        "repeat": trial.repeat,
+    }
+
+
+def _choose(file: BenchmarkFile, wanted: tuple[str, ...]) -> list[str]:
+    names = list(file.benchmark.stacks)
+    for name in wanted:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            todo = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"
+            raise InputError(f"no stack {name!r}", where=str(file.source.path), todo=todo)
+    return [name for name in names if name in wanted] if wanted else names
+
+
+def resolve_settings(file: BenchmarkFile, name: str) -> dict[str, Any]:
+    """A stack's settings, resolved by its adapter. Raises InputError that names file, line and key."""
+    stack = file.benchmark.stacks[name]
+    adapter = ADAPTERS.get(stack.adapter)
+    kind = file.benchmark.workload.kind
+    if adapter is None:
+        raise file.error(("stacks", name, "adapter"), f"unknown adapter {stack.adapter!r}", _nearest(stack.adapter))
+    if kind not in adapter.workload_kinds:
+        raise file.error(("stacks", name, "adapter"), f"the adapter {stack.adapter!r} cannot run a {kind!r} workload")
+    try:
+        return adapter.resolve(dict(stack.settings), file.benchmark)
+    except SettingsError as error:
+        close = difflib.get_close_matches(error.key, error.known, n=1, cutoff=0.5)
+        known = f"known: {', '.join(error.known)}" if error.known else None
+        todo = f"did you mean {close[0]!r}?" if close and error.key not in error.known else known
+        raise file.error(("stacks", name, "settings", error.key), error.what, todo) from None
+
+
+def _nearest(name: str) -> str:
+    close = difflib.get_close_matches(name, ADAPTERS, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(ADAPTERS)}"
+
+
+def _trial(
+    file: BenchmarkFile, name: str, role: Role, repeat: int, settings: dict[str, Any], environment: dict[str, Any]
+) -> Trial:
+    benchmark = file.benchmark
+    stack = benchmark.stacks[name]
+    adapter: Adapter = ADAPTERS[stack.adapter]
+    key = trial_key(
+        benchmark=benchmark.name,
+        workload=benchmark.workload.model_dump(mode="json"),
+        digests=adapter.digests(benchmark),
+        stack=name,
+        settings={**settings, "memory_limit": stack.memory_limit},
+        environment_digest=host.environment_digest(environment, stack.environment.variables),
+        role=role.value,
+        repeat=repeat,
+    )
+    return Trial(benchmark, name, settings, role, repeat, key)

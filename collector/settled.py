@@ -1,0 +1,54 @@
+"""What is sealed already: the runs of a benchmark by trial key, read once a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ledger import run_folder
+from ledger.errors import EvidenceError, InputError
+from ledger.run import Reason, Run, State
+
+
+@dataclass
+class SealedRuns:
+    """The runs of one benchmark. `refresh` reads only folders that it has not seen."""
+
+    evidence: Path
+    benchmark: str
+    _seen: set[Path] = field(default_factory=set)
+    _runs: dict[str, list[tuple[str, Run]]] = field(default_factory=dict)
+    void: frozenset[str] = frozenset()
+    """Ids of runs that a status record takes out of use."""
+
+    def refresh(self) -> None:
+        """Read the run folders that appeared since the last time. A broken one counts as not there."""
+        try:
+            folders = [each for each in run_folder.scan(self.evidence) if each.path not in self._seen]
+        except InputError:
+            return
+        for folder in folders:
+            self._seen.add(folder.path)
+            try:
+                run = folder.run
+            except EvidenceError:
+                continue
+            if run.benchmark.name == self.benchmark:
+                self._runs.setdefault(run.trial_key, []).append((folder.run_id, run))
+
+    def attempts(self, trial_key: str) -> int:
+        """The highest attempt that was sealed for a key; 0 when there is none."""
+        return max((run.attempt for _, run in self._runs.get(trial_key, [])), default=0)
+
+    def settling(self, trial_key: str, retry_failed: bool) -> str | None:
+        """Id of the run that makes another launch unnecessary, or None: then the trial is still to be launched."""
+        for run_id, run in self._runs.get(trial_key, []):
+            if run.duplicate_of_attempt or run_id in self.void or run.outcome.reason is Reason.CANCELLED:
+                continue
+            if run.outcome.state is State.COMPLETED or not retry_failed:
+                return run_id
+        return None
+
+    def all(self) -> list[Run]:
+        """Every run, in no particular order."""
+        return [run for runs in self._runs.values() for _, run in runs]
