@@ -55,7 +55,7 @@ def connect(read_all: Callable[[Mapping[str, pa.Schema]], Iterable[Tables]]) -> 
         for name, found in tables.items():
             contents.setdefault(name, []).append(found)
     for name, parts in contents.items():
-        connection.register("incoming", pa.concat_tables(parts))
+        connection.register("incoming", pa.concat_tables(parts).combine_chunks())
         connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming")
         connection.unregister("incoming")
     connection.execute(_text("views.sql"))

@@ -6,7 +6,6 @@ are checked on the way. The rest of the format's rules are `ledger.verify`'s.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import stat
@@ -28,6 +27,9 @@ from ledger.run_folder import RunFolder
 
 MOST_LEAVES = 10_000
 """Leaves that a card or an environment may have: a YAML file of a few lines can stand for billions."""
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 class _SealedFiles:
@@ -184,7 +186,7 @@ def _leaf_rows(name: str, data: Mapping[str, Any]) -> list[Row]:
     for path, value in _leaves(data, ""):
         if len(rows) == MOST_LEAVES:
             raise ValueError(f"more than {MOST_LEAVES} values in one file")
-        rows.append({name: path, "value": json.dumps(value, ensure_ascii=False, allow_nan=False)})
+        rows.append({name: path, "value": _JSON.encode(value)})
     return rows
 
 
@@ -229,5 +231,5 @@ def _samples(files: _SealedFiles, name: str, schema: pa.Schema) -> pa.Table | No
     data = files.read(name)
     if data is None:
         return None
-    table = pq.ParquetFile(io.BytesIO(data)).read()
+    table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
     return table.select(schema.names).cast(schema)

@@ -9,12 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from ledger import status
 from ledger.canonical import short_digest
 from ledger.catalog.arrow import Row, Tables, to_arrow
 from ledger.catalog.reading import moment
+from ledger.errors import EvidenceError
 from ledger.run_folder import BESIDE, DATE
 
-KINDS = frozenset({"superseded", "retracted", "redacted", "excluded"})
 PLAN = re.compile(r"plan-(?P<batch>[0-9a-f]{16})\.json")
 BROKEN = (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError, pa.ArrowException)
 
@@ -28,7 +29,9 @@ def read_plans(evidence: Path, schema: pa.Schema, problems: list[str]) -> list[T
         if benchmark in BESIDE or benchmark.startswith(".") or not DATE.fullmatch(date) or match is None:
             continue
         try:
-            tables.append({"plans": to_arrow(_plan_rows(_json_file(path), match["batch"], benchmark), schema)})
+            tables.append(
+                {"plans": to_arrow(_plan_rows(json.loads(_plain_bytes(path)), match["batch"], benchmark), schema)}
+            )
         except BROKEN as error:
             problems.append(_left_out(path, evidence, error))
     return tables
@@ -65,42 +68,41 @@ def read_status(
     """Every status record below `evidence`, and {run_id: redacted paths, which may be absent}."""
     tables: list[Tables] = []
     redacted: dict[str, frozenset[str]] = {}
-    for path in sorted((evidence / "status").glob("*/*.json")):
-        run_id = path.parent.name
+    for path in status.paths(evidence):
         try:
-            row, paths = _status_row(_json_file(path), run_id)
-            tables.append({"status": to_arrow([row], schema)})
-        except BROKEN as error:
+            record = status.parse(_plain_bytes(path), path.parent.name, path.name, path.name)
+            tables.append({"status": to_arrow([_status_row(record)], schema)})
+        except (*BROKEN, EvidenceError) as error:
             problems.append(_left_out(path, evidence, error))
         else:
-            redacted[run_id] = redacted.get(run_id, frozenset()) | paths
+            paths = frozenset(name for name, _ in record.paths)
+            redacted[record.run_id] = redacted.get(record.run_id, frozenset()) | paths
     return tables, redacted
 
 
-def _status_row(record: dict[str, Any], run_id: str) -> tuple[Row, frozenset[str]]:
-    if record["run_id"] != run_id:
-        raise ValueError(f"is about another run, {record['run_id']!r}")
-    if record["kind"] not in KINDS:
-        raise ValueError(f"has the unknown kind {record['kind']!r}")
-    paths = sorted(record.get("paths") or {}) if record["kind"] == "redacted" else []
-    row: Row = {
-        "run_id": run_id,
-        "kind": record["kind"],
-        "at": moment(record["at"]),
-        "who": record["who"],
-        "why": record["why"],
-        "by_run": record.get("by"),
-        "paths": json.dumps(paths) if paths else None,
+def _status_row(record: status.StatusRecord) -> Row:
+    return {
+        "run_id": record.run_id,
+        "kind": record.kind.value,
+        "at": moment(record.at),
+        "who": record.who,
+        "why": record.why,
+        "by_run": record.by,
+        "paths": json.dumps([name for name, _ in record.paths]) if record.paths else None,
     }
-    return row, frozenset(paths)
 
 
-def _json_file(path: Path) -> Any:
+def _plain_bytes(path: Path) -> bytes:
     if path.is_symlink() or not path.is_file():
         raise ValueError("is not a plain file")
-    return json.loads(path.read_bytes())
+    return path.read_bytes()
 
 
 def _left_out(path: Path, evidence: Path, error: Exception) -> str:
-    said = str(error.args[0]) if isinstance(error, ValueError) and error.args else f"{type(error).__name__}: {error}"
+    if isinstance(error, EvidenceError):
+        said = error.what
+    elif isinstance(error, ValueError) and error.args:
+        said = str(error.args[0])
+    else:
+        said = f"{type(error).__name__}: {error}"
     return f"{path.relative_to(evidence).as_posix()} is left out: {said}; see `stackproof verify`"
