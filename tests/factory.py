@@ -189,6 +189,7 @@ def _card(run: Run) -> dict[str, Any]:
             "model": {"phase": "training", "model_family": "tiny-llama", "precision": "float32", "digest": "m"},
             "data": {"batch_size": 2, "seq_len": 16, "dataset": "markov", "dataset_digest": "d"},
             "work_per_step": {"samples": 2, "tokens": 32},
+            "acceptance": {"kind": "threshold", "field": "evaluation_loss", "rule": "<= 3"},
             "hardware": {"xpu_spec": {"type": "CPU", "model": "test cpu", "total_count": 1, "count_per_node": 1}},
         },
         "Model-executor": {"framework": {"name": "torch", "version": "2.13.0", "settings": run.settings}},

@@ -131,6 +131,8 @@ class FieldComparison:
     sameness: Sameness
     baseline: str | None
     candidate: str | None
+    title: str | None = None
+    """What sentences call a held field: `batch size`."""
 
 
 @dataclass(frozen=True)
@@ -238,3 +240,5 @@ class Verdict:
     unsuccessful: tuple[Unsuccessful, ...]
     evidence: tuple[str, ...]
     """Run ids of all that is cited."""
+    left_out: tuple[Note, ...] = ()
+    """Runs of these two stacks that are not cited, and why."""

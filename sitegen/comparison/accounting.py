@@ -1,0 +1,124 @@
+"""Where the time goes, side by side: the difference from the timed launches, its parts from the traces.
+
+The two come from different instruments, so they need not agree; what does not is the residual, and it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+from ledger.metrics import registry
+from sitegen.comparison.effect import common_version, measure
+from sitegen.comparison.evidence import TrialRun
+from sitegen.comparison.selection import Selection, Side
+from sitegen.comparison.verdict import Accounting, Effect, Part
+
+TOTAL = "step_time"
+"""The timed launches' clock."""
+TRACED_TOTAL = "traced_step_time"
+"""The same, as the traces of the profiled launches saw it."""
+PARTS = ("compute", "exposed_communication", "exposed_copy", "input_wait", "host_gap", "idle")
+"""Disjoint parts that add up to TRACED_TOTAL."""
+INNER = "compute."
+"""Prefix of the kernel classes inside compute."""
+UNEXPLAINED = ("idle", "compute.other")
+"""Parts that name no cause: a difference that lies in them is not explained."""
+CRITICAL_RANK = 0
+"""The rank whose parts are shown."""
+
+
+def account(selection: Selection, total: Effect) -> Accounting:
+    """Parts of a step on each side; `total` is the effect on step time."""
+    runs = [_traced(side) for side in selection.sides]
+    parts = tuple(_part(name, runs) for name in _names(runs))
+    difference = _difference(selection)
+    top = [part.difference for part in parts if part.parent is None and part.difference is not None]
+    residual = difference - sum(top) if difference is not None and top else None
+    absent = _why_absent(selection, runs, difference, total)
+    closure = explained = None
+    if not absent and difference and residual is not None:
+        closure = 1 - abs(residual) / abs(difference)
+        loose = sum(abs(part.difference or 0.0) for part in parts if part.id in UNEXPLAINED)
+        explained = max(0.0, 1 - (abs(residual) + loose) / abs(difference))
+    return Accounting(
+        parts=parts,
+        difference=difference,
+        residual=residual,
+        closure=closure,
+        explained_share=explained,
+        profiler_overhead=_overhead(selection, runs),
+        baseline_runs=tuple(run.run_id for run in runs[0]),
+        candidate_runs=tuple(run.run_id for run in runs[1]),
+        absent=absent,
+    )
+
+
+def _traced(side: Side) -> list[TrialRun]:
+    """Profiled launches whose trace gave parts."""
+    return [run for run in side.profiled if any(_value(run, name) is not None for name in PARTS)]
+
+
+def _names(runs: Sequence[Sequence[TrialRun]]) -> Iterable[str]:
+    """Parts that at least one side has, kernel classes after the part that holds them."""
+    measured = {
+        row.metric for side in runs for run in side for row in run.measured if _value(run, row.metric) is not None
+    }
+    inner = sorted(name for name in measured if name.startswith(INNER))
+    for name in PARTS:
+        if name in measured:
+            yield name
+        if name == INNER.rstrip("."):
+            yield from inner
+
+
+def _part(name: str, runs: Sequence[Sequence[TrialRun]]) -> Part:
+    known = registry.get(name)
+    title = known.title if known else name.removeprefix(INNER).replace("_", " ").capitalize()
+    baseline, candidate = (_mean(name, side) for side in runs)
+    return Part(name, title, INNER.rstrip(".") if name.startswith(INNER) else None, baseline, candidate)
+
+
+def _mean(name: str, runs: Iterable[TrialRun]) -> float | None:
+    """Mean over the launches; None when one of them lacks the part, for then it would be a mean of other launches."""
+    values = [_value(run, name) for run in runs]
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
+
+
+def _value(run: TrialRun, name: str) -> float | None:
+    row = run.find(name, rank=CRITICAL_RANK) or run.find(name)
+    return row.value if row else None
+
+
+def _difference(selection: Selection) -> float | None:
+    """Candidate minus baseline of the timed launches' mean step time, seconds."""
+    version = common_version(selection, TOTAL)
+    baseline, candidate = (measure(side, TOTAL, version).numbers for side in selection.sides)
+    return fmean(candidate) - fmean(baseline) if baseline and candidate and version is not None else None
+
+
+def _overhead(selection: Selection, runs: Sequence[Sequence[TrialRun]]) -> dict[str, float]:
+    version = common_version(selection, TOTAL)
+    found = {}
+    for side, traced in zip(selection.sides, runs, strict=True):
+        timed, profiled = measure(side, TOTAL, version).numbers, _mean(TRACED_TOTAL, traced)
+        if timed and profiled is not None and fmean(timed) > 0:
+            found[side.stack] = profiled / fmean(timed) - 1
+    return found
+
+
+def _why_absent(
+    selection: Selection, runs: Sequence[Sequence[TrialRun]], difference: float | None, total: Effect
+) -> str | None:
+    """Why nothing is said about how much is explained; None when it is."""
+    without = [side.stack for side, traced in zip(selection.sides, runs, strict=True) if not traced]
+    if without:
+        return f"no profiled launch of {' and '.join(without)} has a trace with parts"
+    if difference is None:
+        return "the timed launches give no difference in step time"
+    if total.low is None or total.high is None:
+        return f"the difference in step time has no interval: {total.absent}"
+    if total.low <= 1 <= total.high:
+        return "the interval of the difference in step time includes none at all"
+    return None

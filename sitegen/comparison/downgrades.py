@@ -1,0 +1,180 @@
+"""What makes a verdict less certain, apart from how large the effect is. Each note names what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date
+
+from ledger.benchmark import Benchmark
+from ledger.run import Role
+from sitegen.comparison.effect import Order
+from sitegen.comparison.envelope import counted
+from sitegen.comparison.evidence import TrialRun
+from sitegen.comparison.selection import EARLIER, Selection
+from sitegen.comparison.verdict import Accounting, Note
+from sitegen.format import count, share
+
+GOOD_LAUNCHES = 5
+"""Launches a side from which nothing is said about their number."""
+GOOD_CLOSURE = 0.8
+STALE_DAYS = 180
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the downgrades are read off."""
+
+    selection: Selection
+    benchmark: Benchmark
+    order: Order
+    accounting: Accounting
+    threshold: float
+    declared_threshold: float
+    """The one in the file now; `threshold` is that of the earliest cited run."""
+    today: date
+
+    @property
+    def cited(self) -> tuple[TrialRun, ...]:
+        """Runs of the two roles that are judged."""
+        return tuple(
+            run for role in (Role.TIMED, Role.PROFILED) for side in self.selection.sides for run in side.of(role)
+        )
+
+    @property
+    def timed(self) -> tuple[TrialRun, ...]:
+        """Timed launches of both sides that completed."""
+        return tuple(run for side in self.selection.sides for run in side.timed)
+
+
+def downgrades(case: Case) -> tuple[Note, ...]:
+    """Every downgrade that applies, in a fixed order; none without a timed launch to say it about."""
+    return tuple(note for rule in _RULES if case.timed and (note := rule(case)))
+
+
+def unequal_tuning(selection: Selection) -> str | None:
+    """What to say when the two sides were not searched equally long; None when they were."""
+    trials = [len(side.of(Role.SEARCH)) for side in selection.sides]
+    if trials[0] == trials[1]:
+        return None
+    said = ", ".join(
+        f"{side.stack} {count(n, 'search trial')}" for side, n in zip(selection.sides, trials, strict=True)
+    )
+    return f"{said}; the comparison is also one of effort"
+
+
+def _ids(runs: Iterable[TrialRun]) -> tuple[str, ...]:
+    return tuple(run.run_id for run in runs)
+
+
+def _short_form(case: Case) -> Note | None:
+    profile = case.selection.profile
+    if profile is None:
+        return None
+    text = f"the cited runs did the short form {profile!r}, not the benchmark in full"
+    if profile == EARLIER:
+        text = "the cited runs did the work of an earlier version of the benchmark file"
+    return Note("short_form", text, _ids(case.timed))
+
+
+def _few_launches(case: Case) -> Note | None:
+    launches = [len(side.timed) for side in case.selection.sides]
+    if min(launches) >= GOOD_LAUNCHES:
+        return None
+    text = f"{launches[0]} timed launches of the baseline and {launches[1]} of the candidate completed"
+    return Note("few_launches", f"{text}; {GOOD_LAUNCHES} a side are the default", _ids(case.timed))
+
+
+def _failed_launches(case: Case) -> Note | None:
+    failed = [run for side in case.selection.sides for run in counted(side) if run not in side.timed]
+    if not failed:
+        return None
+    return Note("failed_launches", f"{count(len(failed), 'timed launch')} failed and gave no value", _ids(failed))
+
+
+def _one_node(case: Case) -> Note | None:
+    hosts = sorted({run.host for run in case.timed})
+    if len(hosts) >= 3:
+        return None
+    text = f"every launch ran on {hosts[0]}" if len(hosts) == 1 else f"every launch ran on {' and '.join(hosts)}"
+    return Note("one_node", f"{text}; other machines of this class may differ", _ids(case.timed))
+
+
+def _order(case: Case) -> Note | None:
+    if not case.order.interleaved:
+        text = "the recorded launch order does not prove that the two sides were interleaved: drift may favour one"
+        return Note("not_interleaved", text, _ids(case.timed))
+    if not case.order.balanced:
+        text = "the same side went first in every block: drift within a block favours one"
+        return Note("order_unbalanced", text, _ids(case.timed))
+    return None
+
+
+def _several_looks(case: Case) -> Note | None:
+    batches = {run.batch for run in case.timed}
+    if len(batches) < 2:
+        return None
+    text = f"launches were added in {len(batches)} batches; the interval is not widened for looking more than once"
+    return Note("several_looks", text, _ids(case.timed))
+
+
+def _residual(case: Case) -> Note | None:
+    found = case.accounting
+    if found.closure is None:
+        return Note("unexplained", f"where the difference lies is not known: {found.absent}") if found.absent else None
+    if found.closure >= GOOD_CLOSURE:
+        return None
+    text = f"the parts account for {share(max(0.0, found.closure))} of the difference; the rest is unexplained residual"
+    return Note("unexplained_residual", text, found.baseline_runs + found.candidate_runs)
+
+
+def _tuning(case: Case) -> Note | None:
+    text = unequal_tuning(case.selection)
+    return Note("unequal_tuning", text) if text else None
+
+
+def _price(case: Case) -> Note | None:
+    envelope = case.benchmark.envelope
+    if not any("cost" in metric for metric in (envelope.objective.metric, *envelope.limits)):
+        return None
+    return Note("self_reported_price", "prices are those that the benchmark file states, by the source it names")
+
+
+def _history(case: Case) -> Note | None:
+    unknown = [run for run in case.cited if run.commit is None or run.blob is None]
+    if not unknown:
+        return None
+    text = "the benchmark file was not committed as it was used, so nothing shows what was declared when"
+    return Note("history_unknown", text, _ids(unknown))
+
+
+def _threshold(case: Case) -> Note | None:
+    if case.threshold == case.declared_threshold:
+        return None
+    text = (
+        f"the file now says a threshold of {share(case.declared_threshold)}; judged by the {share(case.threshold)} of"
+    )
+    return Note("threshold_changed", f"{text} the earliest cited run", _ids(case.timed[:1]))
+
+
+def _stale(case: Case) -> Note | None:
+    newest = max(run.started_at for run in case.timed)[:10]
+    if (case.today - date.fromisoformat(newest)).days <= STALE_DAYS:
+        return None
+    return Note("stale", f"the newest launch is of {newest}, more than {STALE_DAYS} days ago", _ids(case.timed))
+
+
+_RULES: tuple[Callable[[Case], Note | None], ...] = (
+    _short_form,
+    _few_launches,
+    _failed_launches,
+    _one_node,
+    _order,
+    _several_looks,
+    _residual,
+    _tuning,
+    _price,
+    _history,
+    _threshold,
+    _stale,
+)

@@ -1,0 +1,152 @@
+"""What a judgement reads: one benchmark's runs, values, fields and plans, pulled from the catalog once."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import resources
+from typing import Any
+
+from ledger.catalog import Catalog
+from ledger.run import Role, State
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One value of a metric in one run, or the reason why there is none."""
+
+    metric: str
+    definition: str
+    """`step_time@1`."""
+    version: int
+    unit: str
+    rank: int | None
+    value: float | None
+    missing_reason: str | None
+
+
+@dataclass(frozen=True)
+class TrialRun:
+    """One run folder as a judgement sees it."""
+
+    run_id: str
+    trial_key: str
+    stack: str
+    role: Role
+    repeat: int
+    attempt: int
+    launch_order: int
+    state: State
+    reason: str | None
+    detail: str | None
+    started_at: str
+    host: str
+    path: str
+    batch: str
+    profile: str | None
+    commit: str | None
+    blob: str | None
+    workload_digest: str
+    environment_digest: str
+    set_aside: str | None
+    """Why the run does not count (`retracted: wrong clock`); None when it does."""
+    measured: tuple[Measured, ...] = field(repr=False, default=())
+    fields: dict[str, str] = field(repr=False, default_factory=dict)
+    """{`card.workload.data.batch_size`: value as JSON text}."""
+
+    @property
+    def configuration(self) -> tuple[str, ...]:
+        """What makes two launches of one stack repeats of each other: settings and software."""
+        settings = sorted(f"{name}={value}" for name, value in self.fields.items() if name.startswith("setting."))
+        return (self.environment_digest, *settings)
+
+    def find(self, metric: str, version: int | None = None, rank: int | None = None) -> Measured | None:
+        """The row of a metric: of one version, or of the newest."""
+        rows = [
+            row for row in self.measured if row.metric == metric and row.rank == rank and version in {None, row.version}
+        ]
+        return max(rows, key=lambda row: row.version, default=None)
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """One row of a batch's plan."""
+
+    batch: str
+    stack: str
+    role: Role
+    repeat: int
+    trial_key: str
+    state: str
+    """`planned`, `excluded` or `settled`."""
+    reason: str | None
+    install: str | None
+    created_at: str
+    workload_digest: str
+    profile: str | None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything of one benchmark, runs in the order of their start."""
+
+    runs: tuple[TrialRun, ...]
+    plans: tuple[PlannedTrial, ...]
+    broken: tuple[str, ...] = ()
+    """One line for each run folder or plan that could not be read as it was sealed."""
+
+
+def load(catalog: Catalog, benchmark: str) -> Evidence:
+    """Read one benchmark's evidence from the catalog."""
+    measured: dict[str, list[Measured]] = defaultdict(list)
+    for row in _rows(catalog, "metrics", benchmark):
+        measured[row.pop("run_id")].append(Measured(**row))
+    fields: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in _rows(catalog, "fields", benchmark):
+        fields[row["run_id"]][row["field"]] = _plain(row["value"])
+    runs = tuple(
+        _run(row, tuple(measured[row["run_id"]]), fields[row["run_id"]]) for row in _rows(catalog, "runs", benchmark)
+    )
+    plans = tuple(
+        PlannedTrial(**{**row, "role": Role(row["role"]), "created_at": _time(row["created_at"])})
+        for row in _rows(catalog, "plans", benchmark)
+    )
+    broken = tuple(line for line in catalog.problems if line.startswith(f"{benchmark}/"))
+    return Evidence(runs, plans, broken)
+
+
+def _rows(catalog: Catalog, name: str, benchmark: str) -> list[dict[str, Any]]:
+    sql = resources.files("sitegen").joinpath("sql", f"comparison_{name}.sql").read_text(encoding="utf-8")
+    return catalog.query(sql, (benchmark,)).dicts()
+
+
+def _run(row: dict[str, Any], measured: tuple[Measured, ...], fields: dict[str, str]) -> TrialRun:
+    known = {
+        "run.adapter": row["adapter"],
+        "run.workload_digest": row["workload_digest"],
+        "run.environment_digest": row["environment_digest"],
+        "run.host": row["host"],
+    }
+    fields = {**fields, **{name: str(value) for name, value in known.items() if value is not None}}
+    names = TrialRun.__dataclass_fields__.keys() & row.keys()
+    values = {name: row[name] for name in names}
+    values |= {"role": Role(row["role"]), "state": State(row["state"]), "started_at": _time(row["started_at"])}
+    return TrialRun(**values, measured=measured, fields=fields)
+
+
+def _time(moment: datetime) -> str:
+    """A time as text that sorts: UTC, microseconds always there."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _plain(text: str | None) -> str:
+    """A JSON value as people write it: strings without quotes."""
+    if text is None:
+        return ""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, str) else text

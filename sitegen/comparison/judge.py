@@ -1,0 +1,160 @@
+"""From the catalog to verdicts: loads, selects, and puts the findings together."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from ledger import benchmark as benchmark_file
+from ledger import catalog as ledger_catalog
+from ledger.benchmark import Benchmark, BenchmarkFile, Comparison
+from ledger.catalog import Catalog
+from ledger.errors import StackproofError
+from ledger.quantity import Limit
+from ledger.run import Role
+from ledger.run_folder import RunFolder
+from ledger.workspace import Workspace
+from sitegen.comparison import accounting, comparability, counts, decision, downgrades, effect, envelope, readiness
+from sitegen.comparison.evidence import Evidence, TrialRun, load
+from sitegen.comparison.selection import Selection, select
+from sitegen.comparison.sentence import sentence
+from sitegen.comparison.verdict import Declared, Note, Verdict
+
+
+def judge(
+    catalog: Catalog,
+    file: BenchmarkFile,
+    comparison: Comparison,
+    *,
+    evidence: Path | None = None,
+    today: date | None = None,
+) -> Verdict:
+    """The verdict on one declared comparison.
+
+    With `evidence`, the folder that the catalog was made from, the threshold is the one that the earliest cited run's own
+    benchmark file declares; without it that of `file` is taken. `today` decides what is stale.
+    """
+    return _judge(load(catalog, file.benchmark.name), file, comparison, evidence, today)
+
+
+def judge_file(
+    catalog: Catalog, file: BenchmarkFile, evidence: Path, *, slug: str | None = None, today: date | None = None
+) -> list[Verdict]:
+    """The verdicts on all comparisons that a benchmark file declares, or on the one named `slug`."""
+    known = load(catalog, file.benchmark.name)
+    chosen = [comparison for comparison in file.benchmark.comparisons if slug in {None, comparison.slug}]
+    return [_judge(known, file, comparison, evidence, today) for comparison in chosen]
+
+
+def judge_all(workspace: Workspace, today: date | None = None) -> list[Verdict]:
+    """The verdicts on every comparison of every benchmark file of a workspace. Raises InputError."""
+    files = [benchmark_file.read(path) for path in workspace.benchmark_files()]
+    with ledger_catalog.open(workspace.evidence) as catalog:
+        return [verdict for file in files for verdict in judge_file(catalog, file, workspace.evidence, today=today)]
+
+
+def _judge(
+    known: Evidence, file: BenchmarkFile, comparison: Comparison, folder: Path | None, today: date | None
+) -> Verdict:
+    selection = select(known, file, comparison)
+    benchmark = _benchmark(file, selection.profile)
+    objective = benchmark.envelope.objective
+    threshold = _declared_threshold(selection, comparison, folder)
+    found = effect.effect(selection, objective.metric, objective.minimise is not None)
+    differ = effect.definitions_differ(selection, objective.metric)
+    limits = envelope.check_limits(selection, benchmark)
+    fields = comparability.line_up(selection.baseline, selection.candidate, benchmark.workload.kind)
+    outcome = decision.decide(selection, found, limits, fields, threshold, differ)
+    account = accounting.account(selection, effect.effect(selection, accounting.TOTAL, lower_is_better=True))
+    counted = counts.count_trials(selection)
+    cited = _cited(selection)
+    broken = _broken(known)
+    ready = readiness.assess(
+        readiness.Findings(
+            selection, benchmark, outcome, found, limits, fields, account, counted, threshold, differ, broken
+        )
+    )
+    order = effect.launch_order(*(side.of(Role.TIMED) for side in selection.sides))
+    case = downgrades.Case(
+        selection, benchmark, order, account, threshold, comparison.threshold, today or datetime.now(UTC).date()
+    )
+    return Verdict(
+        benchmark=benchmark.name,
+        slug=comparison.slug,
+        baseline=comparison.baseline,
+        candidate=comparison.candidate,
+        decision=outcome.decision,
+        winner=outcome.winner,
+        sentence=sentence(selection, benchmark, outcome, found, limits, fields, threshold),
+        readiness=ready,
+        downgrades=downgrades.downgrades(case),
+        declared=_declared(benchmark, comparison, selection, cited, threshold),
+        effect=found,
+        launches=effect.launches(selection, objective.metric),
+        limits=limits,
+        fields=fields,
+        accounting=account,
+        counts=counted,
+        unsuccessful=counts.unsuccessful(selection),
+        evidence=tuple(run.run_id for run in cited),
+        left_out=selection.left_out,
+    )
+
+
+def _benchmark(file: BenchmarkFile, profile: str | None) -> Benchmark:
+    """The file with the judged short form merged over it; as it is where the file no longer has that form."""
+    if profile is None or profile == file.profile or profile not in file.benchmark.profiles:
+        return file.benchmark
+    return benchmark_file.parse(file.source.text, file.source.path, profile).benchmark
+
+
+def _cited(selection: Selection) -> tuple[TrialRun, ...]:
+    """Timed and profiled runs, failed ones too, in the order in which they started."""
+    runs = [run for side in selection.sides for role in (Role.TIMED, Role.PROFILED) for run in side.of(role)]
+    return tuple(sorted(runs, key=lambda run: (run.started_at, run.launch_order)))
+
+
+def _declared_threshold(selection: Selection, comparison: Comparison, folder: Path | None) -> float:
+    """The threshold that the earliest cited launch's own benchmark file declares for these two stacks."""
+    timed = sorted(
+        (run for side in selection.sides for run in side.of(Role.TIMED)), key=lambda run: (run.started_at, run.batch)
+    )
+    if folder is None or not timed:
+        return comparison.threshold
+    try:
+        text = RunFolder(folder / timed[0].path).bytes("benchmark.yaml").decode()
+        sealed = benchmark_file.parse(text, Path("benchmark.yaml")).benchmark
+    except (StackproofError, UnicodeDecodeError):
+        return comparison.threshold
+    pair = {comparison.baseline, comparison.candidate}
+    thresholds = [each.threshold for each in sealed.comparisons if {each.baseline, each.candidate} == pair]
+    return thresholds[0] if thresholds else comparison.threshold
+
+
+def _broken(known: Evidence) -> tuple[Note, ...]:
+    """What the catalog had to leave out since it is not what was sealed."""
+    return tuple(Note("evidence_broken", line) for line in known.broken)
+
+
+def _declared(
+    benchmark: Benchmark,
+    comparison: Comparison,
+    selection: Selection,
+    cited: tuple[TrialRun, ...],
+    threshold: float,
+) -> Declared:
+    objective = benchmark.envelope.objective
+    first = next((run for run in cited if run.role is Role.TIMED), None)
+    return Declared(
+        question=comparison.question or benchmark.question,
+        objective=f"{'minimise' if objective.minimise else 'maximise'} {objective.metric}",
+        threshold=threshold,
+        limits=tuple(_limit(metric, limit) for metric, limit in benchmark.envelope.limits.items()),
+        commit=first.commit if first else None,
+        blob=first.blob if first else None,
+        profile=selection.profile,
+    )
+
+
+def _limit(metric: str, limit: Limit) -> str:
+    return f"{metric} {envelope.limit_text(limit, envelope.unit_of(metric))}"

@@ -1,0 +1,221 @@
+"""A verdict as text for a terminal of 80 columns, and as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sitegen import format
+from sitegen.comparison.verdict import Accounting, Decision, FieldComparison, Note, Sameness, Verdict
+
+SCHEMA = 1
+"""Of the JSON; fields are only added within one number."""
+WIDTH = 80
+INDENT = "  "
+LONGEST_CELL = 24
+
+
+def to_json(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Plain JSON data: {schema, verdicts}, each verdict with the fields of `sitegen.comparison.verdict.Verdict`."""
+    return {"schema": SCHEMA, "verdicts": [_verdict_json(verdict) for verdict in verdicts]}
+
+
+def _verdict_json(verdict: Verdict) -> dict[str, Any]:
+    data = asdict(verdict)
+    differences = [part.difference for part in verdict.accounting.parts]
+    for part, difference in zip(data["accounting"]["parts"], differences, strict=True):
+        part["difference"] = difference
+    return data
+
+
+def to_text(verdict: Verdict) -> str:
+    """The whole verdict: what was decided first, then what it rests on, then the next run to make."""
+    sections = [
+        _head(verdict),
+        _readiness(verdict),
+        _notes("Downgrades", verdict.downgrades),
+        _effect(verdict),
+        _envelope(verdict),
+        _differences(verdict),
+        _time(verdict),
+        _trials(verdict),
+        _notes("Left out", verdict.left_out),
+        _next(verdict),
+    ]
+    return "\n\n".join("\n".join(section) for section in sections if section)
+
+
+def _head(verdict: Verdict) -> list[str]:
+    title = f"{verdict.benchmark}: {verdict.candidate} against {verdict.baseline}"
+    decision = f"{verdict.winner} {verdict.decision}" if verdict.decision is Decision.WINS else str(verdict.decision)
+    state = "ready to decide on" if verdict.readiness.ready else "not ready to decide on"
+    return [
+        title,
+        "=" * min(len(title), WIDTH),
+        *_wrapped(f"Verdict: {decision} ({state})"),
+        *_wrapped(verdict.sentence),
+    ]
+
+
+def _readiness(verdict: Verdict) -> list[str]:
+    if verdict.readiness.ready:
+        return []
+    return _notes("Not ready, because", verdict.readiness.reasons)
+
+
+def _notes(title: str, notes: Iterable[Note]) -> list[str]:
+    lines = [line for note in notes for line in _wrapped(f"{note.code}: {note.text}", "- ")]
+    return [title, *lines] if lines else []
+
+
+def _effect(verdict: Verdict) -> list[str]:
+    effect = verdict.effect
+    lines = [
+        f"Effect on {effect.metric} ({effect.definition}, {'lower' if effect.lower_is_better else 'higher'} is better)"
+    ]
+    rows = [
+        (stack, format.value(mean, effect.unit), format.count(launches, "launch"))
+        for stack, mean, launches in (
+            (verdict.baseline, effect.baseline, effect.baseline_launches),
+            (verdict.candidate, effect.candidate, effect.candidate_launches),
+        )
+    ]
+    lines += _table(rows, "lrl")
+    if effect.ratio is not None:
+        found = f"ratio {verdict.candidate} / {verdict.baseline}: {format.ratio(effect.ratio)}"
+        found += f", 95 % interval {format.ratios(effect.low, effect.high)}" if effect.low is not None else ""
+        lines += _wrapped(f"{found}; threshold {format.share(verdict.declared.threshold)}")
+    lines += _wrapped(f"no interval: {effect.absent}" if effect.absent else effect.method)
+    shown = [f"{each.stack} {_launch(each.value, effect.unit, each.reason)}" for each in verdict.launches]
+    return lines + (_wrapped(f"launches in order: {', '.join(shown)}") if shown else [])
+
+
+def _launch(value: float | None, unit: str, reason: str | None) -> str:
+    return format.value(value, unit) if value is not None else (reason or "not measured")
+
+
+def _envelope(verdict: Verdict) -> list[str]:
+    if not verdict.limits:
+        return ["Envelope: no limits declared"]
+    rows = [("stack", "limit", "value", "95 % interval", "")]
+    rows += [
+        (
+            check.stack,
+            f"{check.metric} {check.limit}",
+            format.value(check.value, check.unit),
+            format.interval(check.low, check.high, check.unit),
+            str(check.standing),
+        )
+        for check in verdict.limits
+    ]
+    return ["Envelope", *_table(rows, "llrll")]
+
+
+def _differences(verdict: Verdict) -> list[str]:
+    apart = [field for field in verdict.fields if field.sameness is not Sameness.SAME]
+    same = len(verdict.fields) - len(apart)
+    rows = [("field", "", verdict.baseline, verdict.candidate)] + [_field_row(field) for field in apart]
+    table = _table(rows, "llll") if apart else _wrapped("none found")
+    return ["Differences", *table, *_wrapped(f"{format.count(same, 'field')} held or intended and the same")]
+
+
+def _field_row(field: FieldComparison) -> tuple[str, ...]:
+    name = field.title or field.field.removeprefix("card.").removeprefix("environment.")
+    return (
+        name,
+        f"{field.treatment}, {field.sameness}",
+        field.baseline or format.ABSENT,
+        field.candidate or format.ABSENT,
+    )
+
+
+def _time(verdict: Verdict) -> list[str]:
+    account = verdict.accounting
+    lines = ["Where the time of a step goes (means over the profiled launches)"]
+    rows = [("part", verdict.baseline, verdict.candidate, "difference")]
+    rows += [
+        (
+            f"{INDENT if part.parent else ''}{part.title}",
+            format.seconds(part.baseline),
+            format.seconds(part.candidate),
+            format.difference(part.difference, "s"),
+        )
+        for part in account.parts
+    ]
+    if account.parts:
+        rows.append(("Residual", "", "", format.difference(account.residual, "s")))
+        rows.append(("Timed launches", "", "", format.difference(account.difference, "s")))
+        lines += _table(rows, "lrrr")
+    return lines + _closing(account)
+
+
+def _closing(account: Accounting) -> list[str]:
+    said = []
+    if account.explained_share is not None:
+        said.append(f"closure {format.share(account.closure)}, explained share {format.share(account.explained_share)}")
+    if account.absent:
+        said.append(account.absent)
+    overhead = ", ".join(f"{stack} {format.difference(v, 'share')}" for stack, v in account.profiler_overhead.items())
+    if overhead:
+        said.append(f"profiler overhead: {overhead}")
+    return [line for each in said for line in _wrapped(each)]
+
+
+def _trials(verdict: Verdict) -> list[str]:
+    rows: list[tuple[str, ...]] = [("stack", "role", "planned", "completed", "failed", "excluded", "missing")]
+    rows += [
+        (
+            each.stack,
+            str(each.role),
+            *map(str, (each.planned, each.completed, each.failed, each.excluded, each.missing)),
+        )
+        for each in verdict.counts
+    ]
+    lines = ["Trials", *(_table(rows, "llrrrrr") if verdict.counts else _wrapped("none planned, none run"))]
+    for each in verdict.unsuccessful:
+        detail = f" ({each.detail})" if each.detail else ""
+        lines += _wrapped(f"{each.stack} {each.role} {each.repeat} {each.state}: {each.reason}{detail}", "- ")
+    return lines
+
+
+def _next(verdict: Verdict) -> list[str]:
+    command = verdict.readiness.next_run
+    return ["Next run", f"{INDENT}{command}"] if command else []
+
+
+def _wrapped(text: str, bullet: str = "") -> list[str]:
+    """Lines of at most 80 columns; a word that is longer stays whole."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=INDENT + bullet,
+        subsequent_indent=INDENT + " " * len(bullet),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _table(rows: Sequence[Sequence[str]], align: str) -> list[str]:
+    """Columns two blanks apart, cut where a row would not fit into 80 columns; `align` is l or r for each."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    while sum(widths) + 2 * len(widths) > WIDTH and max(widths) > LONGEST_CELL // 2:
+        widths[widths.index(max(widths))] -= 1
+    return [_line(row, widths, align) for row in rows]
+
+
+def _line(row: Sequence[str], widths: Sequence[int], align: str) -> str:
+    cells = [
+        _cut(cell, width).rjust(width) if side == "r" else _cut(cell, width).ljust(width)
+        for cell, width, side in zip(row, widths, align, strict=True)
+    ]
+    return (INDENT + "  ".join(cells)).rstrip()
+
+
+def _cut(cell: str, width: int) -> str:
+    """The cell, its middle left out where it is too long: paths differ at their end."""
+    if len(cell) <= width:
+        return cell
+    head = (width - 1) // 2
+    return f"{cell[:head]}…{cell[len(cell) - (width - 1 - head) :]}"

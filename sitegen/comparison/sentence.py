@@ -1,0 +1,135 @@
+"""The verdict in one plain sentence, made from numbers by rule."""
+
+from __future__ import annotations
+
+from ledger.benchmark import Benchmark
+from ledger.metrics import registry
+from sitegen.comparison.decision import Outcome, is_unequal
+from sitegen.comparison.envelope import never_completes
+from sitegen.comparison.selection import Selection
+from sitegen.comparison.verdict import Decision, Effect, FieldComparison, LimitCheck, Standing
+from sitegen.format import ratio, ratios, share, times, value
+
+SPEED = frozenset({"step_time", "tokens_per_second"})
+"""Objectives of which `trains 1.4 times as fast` is the plain meaning."""
+VERBS = {"train": "trains"}
+"""{workload kind: what a stack does}."""
+
+
+def sentence(
+    selection: Selection,
+    benchmark: Benchmark,
+    outcome: Outcome,
+    effect: Effect,
+    limits: tuple[LimitCheck, ...],
+    fields: tuple[FieldComparison, ...],
+    threshold: float,
+) -> str:
+    """What was decided, or why nothing was."""
+    a, b = (side.stack for side in selection.sides)
+    match outcome.decision:
+        case Decision.NOT_COMPARABLE:
+            return f"{a} and {b} cannot be compared: {_why_not(effect, fields)}."
+        case Decision.NONE_QUALIFIES:
+            return f"Neither {a} nor {b} qualifies: {'; '.join(_failures(selection, s, limits) for s in (a, b))}."
+        case Decision.WINS if outcome.reason:
+            loser = b if outcome.winner == a else a
+            return f"{outcome.winner} wins, as only one qualifies: {_failures(selection, loser, limits)}."
+        case Decision.WINS:
+            return _win(benchmark, selection, outcome, effect, threshold)
+        case Decision.EQUIVALENT:
+            return f"{b} and {a} are equivalent: {_numbers(effect, b, a)}, inside the {share(threshold)} threshold."
+    return _undecided(selection, effect, limits, threshold)
+
+
+def _win(benchmark: Benchmark, selection: Selection, outcome: Outcome, effect: Effect, threshold: float) -> str:
+    a, b = (side.stack for side in selection.sides)
+    winner, loser, seen = (b, a, effect) if outcome.winner == b else (a, b, swapped(effect))
+    found = f"{_title(effect)} {value(seen.candidate, effect.unit)} against {value(seen.baseline, effect.unit)}"
+    found += f"; ratio {ratio(seen.ratio)}, 95 % interval {ratios(seen.low, seen.high)}"
+    factor = None if not seen.ratio else (1 / seen.ratio if effect.lower_is_better else seen.ratio)
+    fast = effect.unit == "s" or effect.metric in SPEED
+    if fast:
+        verb = VERBS.get(benchmark.workload.kind, "is") if effect.metric in SPEED else "is"
+        claim = f"{winner} {verb} {times(factor)} times as fast as {loser}"
+    else:
+        claim = f"{winner} beats {loser}"
+    return f"{claim} ({found}), outside the {share(threshold)} threshold."
+
+
+def swapped(effect: Effect) -> Effect:
+    """The same effect with the two sides exchanged."""
+    return Effect(
+        metric=effect.metric,
+        definition=effect.definition,
+        unit=effect.unit,
+        lower_is_better=effect.lower_is_better,
+        baseline=effect.candidate,
+        candidate=effect.baseline,
+        ratio=1 / effect.ratio if effect.ratio else None,
+        low=1 / effect.high if effect.high else None,
+        high=1 / effect.low if effect.low else None,
+        method=effect.method,
+        baseline_launches=effect.candidate_launches,
+        candidate_launches=effect.baseline_launches,
+        absent=effect.absent,
+    )
+
+
+def _undecided(selection: Selection, effect: Effect, limits: tuple[LimitCheck, ...], threshold: float) -> str:
+    a, b = (side.stack for side in selection.sides)
+    without = [side.stack for side in selection.sides if not side.timed]
+    if without:
+        return f"{b} against {a} is not decided: no timed launch of {' or '.join(without)} completed."
+    if effect.ratio is None:
+        return f"{b} against {a} is not decided: {_title(effect)} has no ratio ({effect.absent})."
+    if effect.absent:
+        seen = f"ratio {ratio(effect.ratio)}, no interval ({effect.absent})"
+        return f"{b} against {a} is not decided: {_values(effect, b, a)}; {seen}."
+    failing = [_failures(selection, stack, limits) for stack in (a, b) if _fails(stack, limits)]
+    unknown = [f"{check.stack} on {check.metric}" for check in limits if check.standing is Standing.UNKNOWN]
+    reason = f"which is not decided at the {share(threshold)} threshold"
+    if failing:
+        reason = f"but {'; '.join(failing)}"
+    elif unknown:
+        reason = f"but the envelope is unknown for {', '.join(unknown)}"
+    return f"{b} against {a} is not decided: {_numbers(effect, b, a)}, {reason}."
+
+
+def _numbers(effect: Effect, candidate: str, baseline: str) -> str:
+    found = f"ratio {ratio(effect.ratio)}, 95 % interval {ratios(effect.low, effect.high)}"
+    return f"{_values(effect, candidate, baseline)}; {found}"
+
+
+def _values(effect: Effect, candidate: str, baseline: str) -> str:
+    left, right = value(effect.candidate, effect.unit), value(effect.baseline, effect.unit)
+    return f"{_title(effect)} {left} ({candidate}) against {right} ({baseline})"
+
+
+def _title(effect: Effect) -> str:
+    known = registry.get(effect.metric)
+    title = known.title if known else effect.metric.replace("_", " ")
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
+
+
+def _why_not(effect: Effect, fields: tuple[FieldComparison, ...]) -> str:
+    unequal = [field for field in fields if is_unequal(field)]
+    if not unequal:
+        return f"their values of {effect.metric} come from different definitions"
+    return "; ".join(f"{f.title or f.field} differs, {f.baseline} against {f.candidate}" for f in unequal)
+
+
+def _fails(stack: str, limits: tuple[LimitCheck, ...]) -> bool:
+    return any(check.stack == stack and check.standing is Standing.FAILS for check in limits)
+
+
+def _failures(selection: Selection, stack: str, limits: tuple[LimitCheck, ...]) -> str:
+    side = next(side for side in selection.sides if side.stack == stack)
+    if never_completes(side):
+        return f"no timed launch of {stack} completed"
+    broken = [
+        f"{check.metric} {value(check.value, check.unit)}, not {check.limit}"
+        for check in limits
+        if check.stack == stack and check.standing is Standing.FAILS
+    ]
+    return f"{stack} fails its limits ({', '.join(broken)})"

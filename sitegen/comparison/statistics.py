@@ -1,0 +1,116 @@
+"""Intervals, as pure functions of numbers. The unit of replication is the launch; every interval is two-sided, 95 %.
+
+Only quantiles come from scipy (`scipy.special`, which loads quickly); the formulas are the textbook ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from scipy.special import ndtri, stdtrit
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A point estimate between its bounds."""
+
+    center: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class NoInterval:
+    """Why there is none; `center` is the point estimate where there is at least that."""
+
+    reason: str
+    center: float | None = None
+
+
+def t_interval(values: Sequence[float]) -> Interval | NoInterval:
+    """Student's t interval for the mean of `values`."""
+    if not values:
+        return NoInterval("no value")
+    center = fmean(values)
+    if len(values) < 2:
+        return NoInterval("one value has no spread", center)
+    variance = _variance(values, center)
+    if variance == 0:
+        return NoInterval("all values are equal, so their spread is unknown", center)
+    half = _t_quantile(len(values) - 1) * math.sqrt(variance / len(values))
+    return Interval(center, center - half, center + half)
+
+
+def welch_interval(first: Sequence[float], second: Sequence[float]) -> Interval | NoInterval:
+    """Welch's t interval for mean(second) - mean(first), with Satterthwaite's degrees of freedom."""
+    if not first or not second:
+        return NoInterval("a side has no value")
+    center = fmean(second) - fmean(first)
+    if len(first) < 2 or len(second) < 2:
+        return NoInterval("one value has no spread", center)
+    a, b = (_variance(values, fmean(values)) / len(values) for values in (first, second))
+    if a + b == 0:
+        return NoInterval("all values of each side are equal, so their spread is unknown", center)
+    # As shares of the sum: the textbook form underflows to 0/0 for variances below 1e-154.
+    p, q = a / (a + b), b / (a + b)
+    degrees = 1 / (p * p / (len(first) - 1) + q * q / (len(second) - 1))
+    half = _t_quantile(degrees) * math.sqrt(a + b)
+    return Interval(center, center - half, center + half)
+
+
+def wilson_interval(successes: int, attempts: int) -> Interval | NoInterval:
+    """Wilson's score interval for a proportion; `center` is the plain proportion."""
+    if attempts == 0:
+        return NoInterval("nothing was attempted")
+    z = float(ndtri((1 + CONFIDENCE) / 2))
+    share = successes / attempts
+    spread = 1 + z * z / attempts
+    middle = (share + z * z / (2 * attempts)) / spread
+    half = z / spread * math.sqrt(share * (1 - share) / attempts + z * z / (4 * attempts * attempts))
+    low = 0.0 if successes == 0 else middle - half
+    high = 1.0 if successes == attempts else middle + half
+    return Interval(share, low, high)
+
+
+def paired_ratio(blocks: Sequence[tuple[float, float]]) -> Interval | NoInterval:
+    """Ratio second / first with a t interval on the log ratios of the blocks. Every value must be positive."""
+    return _exponential(t_interval([math.log(second) - math.log(first) for first, second in blocks]))
+
+
+def unpaired_ratio(first: Sequence[float], second: Sequence[float]) -> Interval | NoInterval:
+    """Ratio of geometric means second / first with Welch's interval on logarithms. Every value must be positive."""
+    return _exponential(welch_interval([math.log(v) for v in first], [math.log(v) for v in second]))
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Geometric mean of positive values."""
+    return math.exp(fmean(math.log(value) for value in values))
+
+
+def _exponential(found: Interval | NoInterval) -> Interval | NoInterval:
+    if isinstance(found, NoInterval):
+        return NoInterval(found.reason, None if found.center is None else _exp(found.center))
+    low, high = _exp(found.low), _exp(found.high)
+    if not (math.isfinite(high) and low > 0):
+        return NoInterval("the values spread too far for a ratio to have bounds", _exp(found.center))
+    return Interval(_exp(found.center), low, high)
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 709 else math.inf
+
+
+def _variance(values: Sequence[float], center: float) -> float:
+    """Sample variance; 0 when the values differ by no more than rounding does."""
+    if max(values) - min(values) <= 1e-12 * max(abs(value) for value in values):
+        return 0.0
+    return math.fsum((value - center) ** 2 for value in values) / (len(values) - 1)
+
+
+def _t_quantile(degrees: float) -> float:
+    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
