@@ -1,0 +1,99 @@
+"""Arithmetic on sets of half-open intervals in integer nanoseconds.
+
+A set is a pair of int64 arrays (starts, ends) of equal length. The functions return sets in normal form: sorted,
+disjoint, not touching, none empty. Sums of durations are never taken from anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ledger.traces.interface import Int64
+
+Booleans = np.ndarray[tuple[int], np.dtype[np.bool_]]
+_Keep = Callable[[Booleans, Booleans], Booleans]
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """A set of nanoseconds in normal form; make it with `union_of`."""
+
+    starts: Int64
+    ends: Int64
+
+    @property
+    def length(self) -> int:
+        """Nanoseconds covered."""
+        return int((self.ends - self.starts).sum())
+
+    def __or__(self, other: Intervals) -> Intervals:
+        return union_of(np.concatenate([self.starts, other.starts]), np.concatenate([self.ends, other.ends]))
+
+    def __and__(self, other: Intervals) -> Intervals:
+        return _where_depth(self, other, lambda mine, theirs: mine & theirs)
+
+    def __sub__(self, other: Intervals) -> Intervals:
+        return _where_depth(self, other, lambda mine, theirs: mine & ~theirs)
+
+    def clip(self, start: int, end: int) -> Intervals:
+        """The part inside [start, end)."""
+        first = int(np.searchsorted(self.ends, start, side="right"))
+        last = int(np.searchsorted(self.starts, end, side="left"))
+        if end <= start or first >= last:
+            return EMPTY
+        return Intervals(
+            np.maximum(self.starts[first:last], start).astype(np.int64),
+            np.minimum(self.ends[first:last], end).astype(np.int64),
+        )
+
+    def contains(self, points: Int64) -> Booleans:
+        """For each point, whether the set holds it."""
+        index = np.searchsorted(self.starts, points, side="right") - 1
+        inside = np.zeros(len(points), dtype=np.bool_)
+        known = index >= 0
+        inside[known] = points[known] < self.ends[index[known]]
+        return inside
+
+    def before(self, points: Int64) -> Int64:
+        """For each point, the nanoseconds of the set before it; a difference is the overlap with an interval."""
+        if not self.starts.size:
+            return np.zeros(len(points), dtype=np.int64)
+        index = np.searchsorted(self.starts, points, side="right") - 1
+        covered = np.concatenate([[0], np.cumsum(self.ends - self.starts)])
+        held = np.maximum(index, 0)
+        into = np.clip(points - self.starts[held], 0, self.ends[held] - self.starts[held])
+        return np.where(index < 0, 0, covered[held] + into).astype(np.int64)
+
+
+EMPTY = Intervals(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+def union_of(starts: Int64, ends: Int64) -> Intervals:
+    """The union of any intervals; empty and reversed ones hold nothing."""
+    real = ends > starts
+    starts, ends = starts[real], ends[real]
+    if not starts.size:
+        return EMPTY
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], np.maximum.accumulate(ends[order])
+    opens = np.flatnonzero(np.concatenate([[True], starts[1:] > ends[:-1]]))
+    closes = np.append(opens[1:] - 1, starts.size - 1)
+    return Intervals(starts[opens].astype(np.int64), ends[closes].astype(np.int64))
+
+
+def single(start: int, end: int) -> Intervals:
+    """The set of one interval."""
+    return union_of(np.array([start], dtype=np.int64), np.array([end], dtype=np.int64))
+
+
+def _where_depth(left: Intervals, right: Intervals, keep: _Keep) -> Intervals:
+    """The elementary pieces between all edges of both sets for which `keep` holds, joined again."""
+    edges = np.unique(np.concatenate([left.starts, left.ends, right.starts, right.ends]))
+    if edges.size < 2:
+        return EMPTY
+    pieces = edges[:-1]
+    chosen = keep(left.contains(pieces), right.contains(pieces))
+    return union_of(pieces[chosen], edges[1:][chosen])
