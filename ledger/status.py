@@ -22,9 +22,9 @@ from ledger.errors import EvidenceError
 FORMAT = 1
 FOLDER = "status"
 
-_NAME = re.compile(r"(?P<utc>\d{8}T\d{6}\.\d{6}Z)-(?P<digest>[0-9a-f]{%d})\.json" % SHORT)
 _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
-_RUN_ID = re.compile(r"[0-9a-f]{%d}" % SHORT)
+_AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+_RUN_ID = re.compile(rf"[0-9a-f]{{{SHORT}}}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _KEYS = {"format", "run_id", "kind", "at", "who", "why"}
 
@@ -148,7 +148,9 @@ def _record(content: dict[str, Any]) -> StatusRecord:
     texts = [content[key] for key in ("run_id", "at", "who", "why")] + [content.get("by", "")]
     if not all(isinstance(text, str) for text in texts) or not content["why"].strip():
         raise ValueError("run_id, at, who, why and by must be text, and why must say something")
-    datetime.strptime(content["at"], _TIME)  # noqa: DTZ007 (only the form is checked)
+    if not _AT.fullmatch(content["at"]):
+        raise ValueError(f"at must be a time in UTC with microseconds, got {content['at']!r}")
+    datetime.strptime(content["at"], _TIME)
     return StatusRecord(
         content["run_id"],
         kind,
@@ -170,7 +172,7 @@ def _problem(record: StatusRecord, content: Any, data: bytes, run_id: str, file_
             return f"lists {path!r}, which is no path with its sha256"
     if record.kind is Kind.REDACTED and not record.paths:
         return "lists no path"
-    if not _NAME.fullmatch(file_name) or file_name != record.file_name:
+    if file_name != record.file_name:
         return f"is not what its name says (by its content: {record.file_name})"
     if data != canonical_json(content) + b"\n":
         return "is not in canonical form: its bytes were changed"
