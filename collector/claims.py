@@ -22,13 +22,13 @@ class Claims:
     def __init__(self, evidence: Path, alive: Callable[[str], bool]) -> None:
         self._folder = evidence / FOLDER
         self._alive = alive
-        with storage_errors(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(self._folder / ".lock")
 
     def take(self, trial_key: str, attempt: int, token: str) -> bool:
         """Claim an attempt for `token`; False when a living owner has it. A dead owner's claim is taken over."""
         path = self._path(trial_key, attempt)
+        with storage_errors(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
         with self._lock, storage_errors(path):
             holder = self.holder(trial_key, attempt)
             if holder is not None and self._alive(holder):

@@ -319,8 +319,12 @@ def _validate(source: YamlFile, data: Any, prefix: Location = ()) -> Benchmark:
 
 
 def _explain(source: YamlFile, error: ValidationError, prefix: Location) -> InputError:
-    """The first problem of a ValidationError as one line: key, what was expected, nearest known key."""
-    problem = error.errors()[0]
+    """One problem of a ValidationError as one line: key, what was expected, nearest known key.
+
+    A key nobody knows comes first: a misspelt key is also a missing one, and the misspelling is the cause.
+    """
+    problems = error.errors()
+    problem = next((each for each in problems if each["type"] == "extra_forbidden"), problems[0])
     location = tuple(part for part in problem["loc"] if part != "[key]")
     what, todo = problem["msg"], None
     if problem["type"] == "extra_forbidden":

@@ -21,6 +21,7 @@ def seal(prepared: Path, evidence: Path, run: Run) -> Path:
     `prepared` must be on the same file system as `evidence`. Raises StorageError when the disk refuses.
     """
     with storage_errors(prepared):
+        _prune(prepared)
         data = manifest.render(manifest.digest_folder(prepared))
         for path in manifest.list_files(prepared):
             if path.name != manifest.NAME:
@@ -37,6 +38,13 @@ def seal(prepared: Path, evidence: Path, run: Run) -> Path:
         prepared.rename(target)
         fsync_path(target.parent)
     return target
+
+
+def _prune(folder: Path) -> None:
+    """Remove empty folders: no manifest can name them and git does not keep them."""
+    for path in sorted((path for path in folder.rglob("*") if path.is_dir() and not path.is_symlink()), reverse=True):
+        if not any(path.iterdir()):
+            path.rmdir()
 
 
 def _write_manifest(path: Path, data: bytes) -> None:

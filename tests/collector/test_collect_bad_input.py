@@ -1,0 +1,105 @@
+"""Bad input to `collect`: one clear line, exit 2, nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import factory
+from tests.collector.conftest import write
+
+Cli = Callable[..., tuple[int, str, str]]
+
+STACK = {"adapter": "script"}
+PAIR = {"baseline": "a", "candidate": "a", "threshold": "5%"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"stacks": {}, "comparisons": []}, "stacks: must have at least one entry"),
+        ({"repeats": {"initial": -1}}, "repeats.initial: must be at least 1, got -1"),
+        ({"stacks": {"a": {**STACK, "repeats": 0}}}, "stacks.a.repeats: must be at least 1, got 0"),
+        ({"repeat": {"initial": 1}}, "repeat: unknown key; did you mean 'repeats'?"),
+        ({"stacks": {"a": {**STACK, "setings": {}}}}, "stacks.a.setings: unknown key; did you mean 'settings'?"),
+        ({"stacks": {"a": {"adapter": "scirpt"}}}, "a.adapter: unknown adapter 'scirpt'; did you mean 'script'?"),
+        ({"stacks": {"a": {"adapter": "jax"}}}, "a.adapter: unknown adapter 'jax'; known: torch, script"),
+        ({"stacks": {"a": {**STACK, "settings": {"scrip": ""}}}}, "unknown setting; did you mean 'script'?"),
+        ({"timeout": "soon"}, "timeout: must be a duration such as '10 min', got 'soon'"),
+        ({"comparisons": [{**PAIR, "candidate": "b"}]}, "comparisons.0.candidate: no stack 'b'"),
+        ({"comparisons": [PAIR]}, "compares a stack with itself"),
+        ({"envelope": {"limits": {}, "objective": {}}}, "exactly one of minimise and maximise"),
+        ({"name": "status"}, "the name 'status' is reserved"),
+    ],
+)  # fmt: skip
+def test_each_mistake_in_a_benchmark_file_is_one_line(
+    workspace: Path, stackproof: Cli, changes: dict[str, Any], line: str
+) -> None:
+    path = factory.write_benchmark(workspace / "benchmarks", **{"stacks": {"a": STACK}, "comparisons": [], **changes})
+    code, out, err = stackproof("collect", path.stem)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert err.startswith("error: ")
+    assert line in err
+    assert f"{path.name}:" in err
+    assert list((workspace / "evidence").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "must be a mapping of keys to values, got empty"),
+        ("- a\n- b\n", "must be a mapping of keys to values, got a list"),
+        ("name: tiny\n  question: x\n", "tiny.yaml:2: is not valid YAML"),
+        ("name: tiny\nname: tiny\n", "tiny.yaml:2: is not valid YAML (the key 'name' stands twice)"),
+        ("name: [" * 400, "is not valid YAML"),
+        ("name: \x00", "is not valid YAML"),
+        ("a: &a [*a]\nname: tiny\n", "unknown key"),
+    ],
+)
+def test_a_file_that_is_not_a_benchmark(workspace: Path, stackproof: Cli, text: str, line: str) -> None:
+    (workspace / "benchmarks/tiny.yaml").write_text(text)
+    code, _, err = stackproof("collect", "tiny")
+    assert (code, err.count("\n"), line in err) == (2, 1, True), err
+
+
+def test_bytes_that_are_no_text(workspace: Path, stackproof: Cli) -> None:
+    (workspace / "benchmarks/tiny.yaml").write_bytes(b"name: \xff\xfe\n")
+    code, _, err = stackproof("collect", "tiny")
+    assert (code, err.count("\n"), "is not UTF-8 text" in err) == (2, 1, True)
+
+
+def test_a_benchmark_that_is_not_there(workspace: Path, stackproof: Cli) -> None:
+    code, _, err = stackproof("collect", "tine")
+    assert (code, "no benchmark 'tine'; use one of: tiny" in err) == (2, True)
+    code, _, err = stackproof("collect", "benchmarks/none.yaml")
+    assert (code, "no such benchmark file" in err) == (2, True)
+
+
+def test_an_unknown_profile_or_stack_names_the_known_ones(workspace: Path, stackproof: Cli) -> None:
+    code, _, err = stackproof("collect", "tiny", "--stack", "fastt")
+    assert (code, "no stack 'fastt'; did you mean 'fast'?" in err) == (2, True)
+    code, _, err = stackproof("collect", "tiny", "--profile", "demo")
+    assert (code, "no profile 'demo'" in err) == (2, True)
+
+
+def test_a_mistake_inside_a_profile_is_found_before_it_is_used(workspace: Path, stackproof: Cli) -> None:
+    write(workspace, {"profiles": {"demo": {"repeats": {"initial": 0}}}}, slow={})
+    code, _, err = stackproof("collect", "tiny")
+    assert (code, "repeats.initial: must be at least 1, got 0" in err) == (2, True)
+
+
+def test_outside_of_a_workspace(tmp_path: Path, stackproof: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, err = stackproof("collect", "tiny")
+    assert (code, "is not in a stackproof workspace" in err, "stackproof init DIR" in err) == (2, True, True)
+
+
+def test_an_evidence_folder_that_is_a_file(workspace: Path, stackproof: Cli) -> None:
+    (workspace / "evidence").rmdir()
+    (workspace / "evidence").write_text("mine\n")
+    code, _, err = stackproof("collect", "tiny")
+    assert (code, err.count("\n"), "is a file, not an evidence folder" in err) == (2, 1, True)
+    assert (workspace / "evidence").read_text() == "mine\n"
