@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,12 +15,15 @@ from ledger.metrics.tables import Tables
 FILE = "metrics.json"
 
 
-def derive(folder: Path) -> list[Row]:
-    """Every metric's newest definition over `folder`, in the registry's order; an absent value has its reason."""
+def derive(folder: Path, definitions: Sequence[Metric] | None = None) -> list[Row]:
+    """Every metric's newest definition over `folder`, in the registry's order; an absent value has its reason.
+
+    `definitions` chooses others, superseded ones too.
+    """
     tables = Tables(folder)
     digests: dict[str, str] = {}
     rows: list[Row] = []
-    for each in newest():
+    for each in newest() if definitions is None else definitions:
         inputs = {name: digests.setdefault(name, file_digest(folder / name)) for name in _present(folder, each)}
         rows.extend(_rows(each, tables, inputs))
     return rows
