@@ -25,9 +25,8 @@ from ledger.errors import EvidenceError
 from ledger.run import Run
 from ledger.run_folder import RunFolder
 
-MOST_LEAVES = 10_000
-"""Leaves that a card or an environment may have: a YAML file of a few lines can stand for billions."""
-
+MOST_VALUES = 10_000
+"""Values that a YAML file may have: with aliases, a few lines can stand for billions."""
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
@@ -132,7 +131,20 @@ def _yaml(data: bytes | None) -> dict[str, Any]:
         raise ValueError(f"not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(found, dict):
         raise ValueError(f"not a mapping but a {type(found).__name__}")
+    _refuse_bomb(found)
     return found
+
+
+def _refuse_bomb(data: Any) -> None:
+    """Raise ValueError when `data`, its aliases followed, has more values than any card has."""
+    waiting, count = [data], 0
+    while waiting:
+        value = waiting.pop()
+        count += 1
+        if count > MOST_VALUES:
+            raise ValueError(f"more than {MOST_VALUES} values in one file")
+        if isinstance(value, dict | list):
+            waiting.extend(value.values() if isinstance(value, dict) else value)
 
 
 def _run_row(folder: RunFolder, run: Run) -> Row:
@@ -182,12 +194,7 @@ def _metric_row(row: dict[str, Any]) -> Row:
 
 
 def _leaf_rows(name: str, data: Mapping[str, Any]) -> list[Row]:
-    rows: list[Row] = []
-    for path, value in _leaves(data, ""):
-        if len(rows) == MOST_LEAVES:
-            raise ValueError(f"more than {MOST_LEAVES} values in one file")
-        rows.append({name: path, "value": _JSON.encode(value)})
-    return rows
+    return [{name: path, "value": _JSON.encode(value)} for path, value in _leaves(data, "")]
 
 
 def _leaves(data: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
