@@ -13,6 +13,7 @@ from ledger.errors import StackproofError
 from ledger.quantity import Limit
 from ledger.run import Role
 from ledger.run_folder import RunFolder
+from ledger.verify import verify_run
 from ledger.workspace import Workspace
 from sitegen.comparison import accounting, comparability, counts, decision, downgrades, effect, envelope, readiness
 from sitegen.comparison.evidence import Evidence, TrialRun, load
@@ -31,10 +32,10 @@ def judge(
 ) -> Verdict:
     """The verdict on one declared comparison.
 
-    With `evidence`, the folder that the catalog was made from, the threshold is the one that the earliest cited run's own
-    benchmark file declares; without it that of `file` is taken. `today` decides what is stale.
+    With `evidence`, the folder that the catalog was made from, cited runs are verified, and the threshold is that of
+    the earliest cited run's own benchmark file. `today` decides what is stale.
     """
-    return _judge(load(catalog, file.benchmark.name), file, comparison, evidence, today)
+    return judge_evidence(load(catalog, file.benchmark.name), file, comparison, evidence, today)
 
 
 def judge_file(
@@ -43,7 +44,7 @@ def judge_file(
     """The verdicts on all comparisons that a benchmark file declares, or on the one named `slug`."""
     known = load(catalog, file.benchmark.name)
     chosen = [comparison for comparison in file.benchmark.comparisons if slug in {None, comparison.slug}]
-    return [_judge(known, file, comparison, evidence, today) for comparison in chosen]
+    return [judge_evidence(known, file, comparison, evidence, today) for comparison in chosen]
 
 
 def judge_all(workspace: Workspace, today: date | None = None) -> list[Verdict]:
@@ -53,9 +54,14 @@ def judge_all(workspace: Workspace, today: date | None = None) -> list[Verdict]:
         return [verdict for file in files for verdict in judge_file(catalog, file, workspace.evidence, today=today)]
 
 
-def _judge(
-    known: Evidence, file: BenchmarkFile, comparison: Comparison, folder: Path | None, today: date | None
+def judge_evidence(
+    known: Evidence,
+    file: BenchmarkFile,
+    comparison: Comparison,
+    folder: Path | None = None,
+    today: date | None = None,
 ) -> Verdict:
+    """As `judge`, from evidence that was read already."""
     selection = select(known, file, comparison)
     benchmark = _benchmark(file, selection.profile)
     objective = benchmark.envelope.objective
@@ -68,7 +74,7 @@ def _judge(
     account = accounting.account(selection, effect.effect(selection, accounting.TOTAL, lower_is_better=True))
     counted = counts.count_trials(selection)
     cited = _cited(selection)
-    broken = _broken(known)
+    broken = _broken(known, cited, folder)
     ready = readiness.assess(
         readiness.Findings(
             selection, benchmark, outcome, found, limits, fields, account, counted, threshold, differ, broken
@@ -131,9 +137,13 @@ def _declared_threshold(selection: Selection, comparison: Comparison, folder: Pa
     return thresholds[0] if thresholds else comparison.threshold
 
 
-def _broken(known: Evidence) -> tuple[Note, ...]:
-    """What the catalog had to leave out since it is not what was sealed."""
-    return tuple(Note("evidence_broken", line) for line in known.broken)
+def _broken(known: Evidence, cited: tuple[TrialRun, ...], folder: Path | None) -> tuple[Note, ...]:
+    """What the catalog had to leave out, and the first thing that verification finds in each cited run."""
+    notes = [Note("evidence_broken", line) for line in known.broken]
+    folders = [(run, RunFolder(folder / run.path)) for run in cited] if folder else []
+    for run, sealed in folders:
+        notes += [Note("evidence_broken", finding.line(), (run.run_id,)) for finding in verify_run(sealed)[:1]]
+    return tuple(notes)
 
 
 def _declared(

@@ -1,0 +1,75 @@
+"""Parts, residual and what they explain, on profiled launches with stated parts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.sitegen.comparison.made import interleaved, profiled, swapped_file, verdict
+
+SLOW = [0.100, 0.101, 0.099, 0.100, 0.1005]
+FAST = [0.060, 0.0605, 0.0595, 0.060, 0.0602]
+TOP = ("compute", "exposed_copy", "input_wait", "host_gap", "idle")
+
+
+def traced(**parts: float) -> dict[str, float]:
+    top = sum(value for name, value in parts.items() if "." not in name)
+    return {"traced_step_time": top, **parts}
+
+
+def test_residual_closure_and_explained_share_follow_their_definitions():
+    slow = traced(compute=0.08, idle=0.022)
+    fast = traced(compute=0.05, idle=0.012)
+    found = verdict(interleaved(SLOW, FAST) + profiled(slow, fast)).accounting
+    difference = sum(FAST) / 5 - sum(SLOW) / 5
+    assert found.difference == pytest.approx(difference)
+    assert found.residual == pytest.approx(difference + 0.04)
+    assert found.closure == pytest.approx(1 - abs(difference + 0.04) / abs(difference))
+    assert found.explained_share == pytest.approx(1 - (abs(difference + 0.04) + 0.01) / abs(difference))
+    assert found.profiler_overhead["slow"] == pytest.approx(0.102 / (sum(SLOW) / 5) - 1)
+
+
+@settings(max_examples=50, deadline=None)
+@given(*(st.fixed_dictionaries({name: st.floats(0, 0.05) for name in TOP}) for _ in range(2)))
+def test_parts_and_residual_add_up_to_the_difference(slow: dict[str, float], fast: dict[str, float]):
+    runs = interleaved(SLOW, FAST) + profiled(traced(**slow), traced(**fast))
+    found, back = verdict(runs).accounting, verdict(runs, **swapped_file()).accounting
+    tops = [part.difference or 0.0 for part in found.parts if part.parent is None]
+    assert found.residual is not None
+    assert sum(tops) + found.residual == pytest.approx(found.difference, abs=1e-12)
+    assert [part.difference for part in back.parts] == pytest.approx([-(part.difference or 0) for part in found.parts])
+    assert back.residual == pytest.approx(-found.residual)
+
+
+def test_a_part_that_one_side_lacks_is_missing_and_not_zero():
+    slow, fast = traced(compute=0.1, **{"compute.attention": 0.02}), traced(compute=0.06)
+    found = verdict(interleaved(SLOW, FAST) + profiled(slow, fast)).accounting
+    part = next(part for part in found.parts if part.id == "compute.attention")
+    assert (part.parent, part.baseline, part.candidate, part.difference) == ("compute", pytest.approx(0.02), None, None)
+
+
+def test_kernel_classes_stand_after_the_part_that_holds_them():
+    parts = traced(compute=0.1, idle=0.01, **{"compute.gemm": 0.05, "compute.other": 0.05})
+    found = verdict(interleaved(SLOW, FAST) + profiled(parts, parts)).accounting
+    assert [part.id for part in found.parts] == ["compute", "compute.gemm", "compute.other", "idle"]
+
+
+def test_a_win_that_the_traces_do_not_explain_is_not_ready():
+    same = traced(compute=0.08)
+    found = verdict(interleaved(SLOW, FAST) + profiled(same, same))
+    assert [note.code for note in found.readiness.reasons] == ["explanation_incomplete"]
+    assert "unexplained_residual" in {note.code for note in found.downgrades}
+
+
+def test_without_traces_a_win_is_not_ready_and_says_so():
+    found = verdict(interleaved(SLOW, FAST))
+    assert found.accounting.parts == ()
+    assert found.accounting.absent == "no profiled launch of slow and fast has a trace with parts"
+    assert [note.code for note in found.readiness.reasons] == ["explanation_missing"]
+
+
+def test_nothing_is_explained_where_there_may_be_no_difference():
+    found = verdict(interleaved(SLOW, SLOW[1:] + SLOW[:1]) + profiled(traced(compute=0.1), traced(compute=0.1)))
+    assert found.accounting.explained_share is None
+    assert found.accounting.absent == "the interval of the difference in step time includes none at all"

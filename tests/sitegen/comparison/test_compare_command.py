@@ -1,0 +1,109 @@
+"""`stackproof compare` on sealed run folders, read through the real catalog."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ledger import benchmark as benchmark_file
+from ledger import catalog
+from ledger.errors import InputError
+from ledger.run import Reason
+from ledger.workspace import Workspace
+from sitegen.commands.compare import command
+from sitegen.comparison import judge_all, judge_file
+from tests.factory import BENCHMARK, make_run, write_benchmark
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "mkdocs.yml").write_text("site_name: test\n")
+    (tmp_path / "evidence").mkdir()
+    write_benchmark(tmp_path / "benchmarks")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def seal_launches(workspace: Path, **changes) -> list[Path]:
+    """Three blocks, A B B A A B; fast fails in the last."""
+    folders = []
+    order = 0
+    for repeat in (1, 2, 3):
+        for stack, step_time in [("slow", 0.1), ("fast", 0.06)][:: 1 if repeat % 2 else -1]:
+            order += 1
+            failed = Reason.OUT_OF_MEMORY if (stack, repeat) == ("fast", 3) else None
+            time = step_time + repeat / 1000
+            options = {"repeat": repeat, "order": order, "step_time": time, "failed": failed, "changes": changes}
+            folders.append(make_run(workspace / "evidence", stack, **options))
+    return folders
+
+
+def compare(*arguments: str) -> Result:
+    return CliRunner().invoke(command, list(arguments))
+
+
+def test_text_names_verdict_failure_and_next_run(workspace: Path):
+    seal_launches(workspace)
+    result = compare("tiny")
+    assert result.exit_code == 0, result.output
+    assert "Verdict: inconclusive (not ready to decide on)" in result.output
+    assert "- fast timed 3 failed: out_of_memory (it went wrong)" in result.output
+    assert result.output.rstrip().endswith("stackproof collect tiny --retry-failed")
+
+
+def test_json_holds_the_values_of_the_folders(workspace: Path):
+    folders = seal_launches(workspace)
+    verdict = json.loads(compare("tiny", "--format", "json", "--comparison", "slow-vs-fast").output)["verdicts"][0]
+    assert [each["value"] for each in verdict["launches"]] == pytest.approx([0.101, 0.061, 0.062, 0.102, 0.103, None])
+    assert set(verdict["evidence"]) == {folder.name[-16:] for folder in folders}
+    assert verdict["effect"]["absent"] == "fewer than 3 launches a side"
+
+
+def test_require_ready_exits_with_1_when_it_is_not(workspace: Path):
+    assert compare("tiny", "--require-ready").exit_code == 1
+
+
+def test_no_evidence_yet_still_says_what_to_run(workspace: Path):
+    result = compare("tiny")
+    assert result.exit_code == 0
+    assert result.output.rstrip().endswith("stackproof collect tiny")
+
+
+def test_a_benchmark_without_comparisons_is_one_clear_error(workspace: Path):
+    write_benchmark(workspace / "benchmarks", comparisons=[])
+    error = compare("tiny").exception
+    assert isinstance(error, InputError)
+    assert "comparisons: declares no comparison" in error.diagnostics()
+
+
+def test_an_unknown_comparison_names_the_known_ones(workspace: Path):
+    error = compare("tiny", "--comparison", "fast-vs-slow").exception
+    assert isinstance(error, InputError)
+    assert error.todo == "use one of: slow-vs-fast"
+
+
+def test_a_missing_evidence_folder_is_an_input_error(workspace: Path):
+    assert isinstance(compare("tiny", "--evidence", "nowhere").exception, InputError)
+
+
+def test_a_threshold_changed_afterwards_does_not_count(workspace: Path):
+    seal_launches(workspace)
+    later = [{**BENCHMARK["comparisons"][0], "threshold": "1%"}]
+    path = write_benchmark(workspace / "benchmarks", comparisons=later)
+    with catalog.open(workspace / "evidence") as opened:
+        verdict = judge_file(opened, benchmark_file.read(path), workspace / "evidence")[0]
+    assert verdict.declared.threshold == 0.05
+    assert "threshold_changed" in {note.code for note in verdict.downgrades}
+
+
+def test_a_changed_byte_makes_a_verdict_not_ready(workspace: Path):
+    folder = seal_launches(workspace)[0]
+    (folder / "logs/stdout.log").write_text("step 2\n")
+    verdict = judge_all(Workspace(workspace, {}))[0]
+    broken = [note for note in verdict.readiness.reasons if note.code == "evidence_broken"]
+    assert [note.evidence for note in broken] == [(folder.name[-16:],)]
+    assert "logs/stdout.log" in broken[0].text
+    assert verdict.readiness.next_run == "stackproof verify"
