@@ -162,13 +162,13 @@ def _right_aligned(result: Result) -> list[bool]:
 
 
 def _least_width(result: Result) -> int:
-    """Columns that a readable table needs: names and numbers whole, text in pieces of 24 or the longest word."""
+    """Columns that a readable table needs: names and numbers whole, text in pieces of 20."""
     lines = [[neutral(name) for name in result.columns], *_cells(result)]
     right = _right_aligned(result)
     least = 0
     for index, number in enumerate(right):
         longest = max(_width(line[index]) for line in lines)
-        least += longest if number else max(_width(lines[0][index]), min(longest, 24))
+        least += longest if number else max(_width(lines[0][index]), min(longest, 20))
     return least + 2 * (len(right) - 1)
 
 

@@ -16,7 +16,7 @@ from ledger.commands import rendering
 from ledger.commands.query import TITLE, saved_names, saved_sql
 from ledger.errors import InputError
 from tests.factory import make_run
-from tests.ledger.catalog.conftest import Ask
+from tests.ledger.catalog.conftest import Ask, reseal
 
 
 @pytest.mark.parametrize("name", saved_names())
@@ -43,6 +43,22 @@ def test_step_time_counts_usable_timed_launches_only(evidence: Path, ask: Ask) -
     assert [(row["stack"], row["launches"]) for row in rows] == [("fast", 3), ("slow", 3)]
     assert rows[1]["mean_s"] == pytest.approx(0.102)
     assert rows[1]["spread"] == pytest.approx(0.001 / 0.102)
+
+
+def test_where_time_goes_shows_parts_as_shares_of_the_traced_step(tmp_path: Path, ask: Ask) -> None:
+    seconds = {"traced_step_time": 0.2, "compute": 0.15, "compute.gemm": 0.1, "idle": 0.05, "exposed_copy": 0.0}
+    rows = [
+        {"metric": name, "definition": f"{name}@1", "version": 1, "unit": "s", "value": value * (1 + rank)}
+        | {"missing_reason": None, "rank": rank, "step": None, "inputs": {}}
+        for name, value in seconds.items()
+        for rank in (0, 1)
+    ]
+    run = make_run(tmp_path, role="profiled")
+    reseal(tmp_path, run, lambda folder: (folder / "metrics.json").write_text(json.dumps(rows)) and None)
+    text = ask("query", "--saved", "where-time-goes", "--evidence", str(tmp_path), "--format", "json").stdout
+    parts = {row["part"]: (row["launches"], row["seconds"], row["share"]) for row in json.loads(text)}
+    assert list(parts) == ["traced_step_time", "compute", "idle", "compute.gemm"]
+    assert parts["compute"] == (1, pytest.approx(0.225), pytest.approx(0.75))
 
 
 def test_settings_differences_name_both_values(evidence: Path, ask: Ask) -> None:
