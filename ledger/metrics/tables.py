@@ -9,7 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ledger import parquet
+from ledger import parquet, traces
+from ledger.errors import StackproofError
+from ledger.metrics.registry import Missing
+from ledger.traces.breakdown import Breakdown, explain
 
 
 class Tables:
@@ -33,6 +36,20 @@ class Tables:
         """samples/summary.json: scalars that the trial reported about itself; empty when it reported none."""
         path = self.folder / "samples/summary.json"
         return dict(json.loads(path.read_bytes())) if path.is_file() else {}
+
+    @cached_property
+    def traces(self) -> tuple[Breakdown, ...] | Missing:
+        """Where the time goes on each rank of traces/rank-N.json(.gz), or why that is not known.
+
+        A trace that cannot be read leaves all of them out: a mean over the ranks that happen to be whole would mislead.
+        """
+        files = [path for path in sorted(self.folder.glob(traces.PATTERN)) if not path.name.endswith(".external.json")]
+        if not files:
+            return Missing("no trace: the trial was not profiled")
+        try:
+            return tuple(explain(traces.read(path)) for path in files)
+        except StackproofError as error:
+            return Missing(f"the trace cannot be read: {Path(error.where or '').name} {error.what}")
 
     def _parquet(self, name: str) -> pa.Table | None:
         path = self.folder / name
