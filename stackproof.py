@@ -9,6 +9,7 @@ import sys
 import click
 
 from ledger.errors import StackproofError
+from ledger.plain_text import neutral
 
 COMMANDS = {
     "init": "collector.commands.init",
@@ -61,7 +62,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except StackproofError as error:
-        click.echo(f"error: {error.diagnostics()}", err=True)
+        click.echo(f"error: {neutral(error.diagnostics())}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

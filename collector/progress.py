@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from collector.stacks.interface import Trial
+from ledger.plain_text import neutral
 from ledger.run import Run, State
 
 
@@ -27,7 +28,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         """One line."""
-        self._console.print(text, markup=False)
+        self._console.print(neutral(text), markup=False)
 
     @contextmanager
     def launches(self, total: int) -> Iterator[None]:

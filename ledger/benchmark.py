@@ -35,7 +35,7 @@ Limit = Annotated[quantity.Limit, BeforeValidator(_as_limit, json_schema_input_t
 class Part(BaseModel):
     """A part of the file: frozen, and an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class Acceptance(Part):
