@@ -20,7 +20,8 @@ from ledger.errors import EvidenceError, GitError, StackproofError
 from ledger.finding import Finding
 from ledger.run_check import git_blob_id
 
-_ENVIRONMENT = {"GIT_NO_REPLACE_OBJECTS": "1"}
+GIT_ENVIRONMENT = {"GIT_NO_REPLACE_OBJECTS": "1"}
+"""Objects are taken as they are, never by what `git replace` puts in their place."""
 _RESTORE = "restore it as the base has it; say what is new in a status record"
 _FILE = "file"
 
@@ -40,6 +41,10 @@ class Change:
     before: Tree
     findings: tuple[Finding, ...]
 
+    def workspace_path(self, here: workspace.Workspace) -> str:
+        """Where a workspace lies in the repository; empty at its root."""
+        return _relative(here.root, self.repository)
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -55,7 +60,12 @@ class Tree:
 
     def read(self, path: str) -> bytes:
         """A file's content."""
-        return self.repository.run("cat-file", "blob", self.blobs[path], env=_ENVIRONMENT)
+        return self.repository.run("cat-file", "blob", self.blobs[path], env=GIT_ENVIRONMENT)
+
+    def only(self, path: str) -> Tree:
+        """The tree with one file of it, or without any."""
+        kinds = {path: self.kinds[path]} if path in self.kinds else {}
+        return Tree(self.repository, kinds, self.blobs)
 
     @cached_property
     def runs(self) -> frozenset[str]:
@@ -123,7 +133,7 @@ def merge_base(repository: git.Repository, base: str, head: str) -> str:
         error.todo = unshallow if shallow else error.todo
         raise
     try:
-        return repository.text("merge-base", commit, head, env=_ENVIRONMENT).splitlines()[0]
+        return repository.text("merge-base", commit, head, env=GIT_ENVIRONMENT).splitlines()[0]
     except GitError:
         what = f"{base!r} and HEAD have no commit in common{' in this shallow clone' if shallow else ''}"
         todo = unshallow if shallow else "name another base"
@@ -135,8 +145,8 @@ def read_tree(repository: git.Repository, commit: str, path: str) -> Tree:
     kinds: dict[str, str] = {}
     blobs: dict[str, str] = {}
     try:
-        tree = repository.text("rev-parse", "--verify", "--quiet", f"{commit}:{path}", env=_ENVIRONMENT)
-        listed = repository.run("ls-tree", "-r", "-z", "--full-tree", f"{tree}^{{tree}}", env=_ENVIRONMENT)
+        tree = repository.text("rev-parse", "--verify", "--quiet", f"{commit}:{path}", env=GIT_ENVIRONMENT)
+        listed = repository.run("ls-tree", "-r", "-z", "--full-tree", f"{tree}^{{tree}}", env=GIT_ENVIRONMENT)
     except GitError:
         return Tree(repository, {}, {})
     for entry in listed.split(b"\0")[:-1]:
@@ -148,9 +158,9 @@ def read_tree(repository: git.Repository, commit: str, path: str) -> Tree:
     return Tree(repository, kinds, blobs)
 
 
-def _relative(evidence: Path, repository: git.Repository) -> str:
+def _relative(folder: Path, repository: git.Repository) -> str:
     """The folder's path in the repository, as it is written: a link in its place is not followed."""
-    lexical = evidence.parent.resolve() / evidence.name
+    lexical = folder.parent.resolve() / folder.name
     path = lexical.relative_to(repository.root.resolve()).as_posix()
     return "" if path == "." else path
 
@@ -174,19 +184,15 @@ def _path_at(repository: git.Repository, commit: str, evidence: Path, path: str)
 def _violations(before: Tree, after: Side, remark: str) -> Iterator[Finding]:
     deleted = {path for path in before.kinds if path not in after.kinds and _counts(path)}
     added = {path for path in after.kinds if path not in before.kinds and _counts(path)}
-    allowed = _redacted(before, after, deleted) if deleted else set()
-    moved = {after.blob(path): path for path in added if after.kinds[path] == _FILE} if deleted - allowed else {}
-    for path in sorted(deleted - allowed):
-        new = moved.get(before.blobs[path])
-        code, what = ("renamed", f"was renamed to {new}") if new else ("deleted", "was deleted")
-        yield _finding(before, code, path, what + remark)
+    if deleted:
+        deleted -= _redacted(before, after, deleted)
+        yield from _gone(before, after, deleted, added, remark)
     for path in sorted(set(before.kinds) & set(after.kinds)):
         if not _counts(path):
             continue
         if before.kinds[path] != after.kinds[path]:
-            yield _finding(
-                before, "modified", path, f"{layout.KINDS.get(after.kinds[path], 'changed its kind')}{remark}"
-            )
+            what = layout.KINDS.get(after.kinds[path], "is now a file")
+            yield _finding(before, "modified", path, f"{what}{remark}")
         elif after.blob(path) != before.blobs[path]:
             yield _finding(before, "modified", path, f"was modified{remark}")
     for path in sorted(added):
@@ -195,9 +201,28 @@ def _violations(before: Tree, after: Side, remark: str) -> Iterator[Finding]:
             yield _finding(before, "added", path, what, "take it out")
 
 
+def _gone(before: Tree, after: Side, deleted: set[str], added: set[str], remark: str) -> Iterator[Finding]:
+    """What was deleted or renamed: one line for a whole run folder, else one for each file."""
+    remaining = {_run_of(path) for path in after.kinds}
+    whole = {_run_of(path) for path in deleted} & before.runs - remaining
+    moved = {(_last(path), after.blob(path)): path for path in sorted(added) if after.kinds[path] == _FILE}
+    for run in sorted(whole):
+        new = moved.get((manifest.NAME, before.blobs[f"{run}/{manifest.NAME}"]))
+        code, what = ("renamed", f"was renamed to {new.rpartition('/')[0]}") if new else ("deleted", "was deleted")
+        yield Finding(code, run, None, f"the run {what}{remark}", _RESTORE)
+    for path in sorted(path for path in deleted if _run_of(path) not in whole):
+        new = moved.get((_last(path), before.blobs[path]))
+        code, what = ("renamed", f"was renamed to {new}") if new else ("deleted", "was deleted")
+        yield _finding(before, code, path, what + remark)
+
+
 def _counts(path: str) -> bool:
     top = path.split("/", maxsplit=1)[0]
     return top not in layout.LOCAL and path not in layout.NOT_EVIDENCE
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _run_of(path: str) -> str:

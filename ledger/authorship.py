@@ -8,7 +8,7 @@ import click
 
 from ledger import git, run_folder
 from ledger.errors import GitError, InputError
-from ledger.finding import shown
+from ledger.plain_text import neutral
 from ledger.run_folder import RunFolder
 
 
@@ -46,8 +46,8 @@ def own_run(evidence: Path, name: str) -> RunFolder:
 def announce(path: Path, said: str) -> None:
     """Print where a record was written, and that it counts only when it is committed."""
     place = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-    click.echo(f"{said}: {shown(str(place))}")
-    click.echo(f"commit it: git add -f {shown(str(place))} && git commit")
+    click.echo(f"{said}: {neutral(str(place))}")
+    click.echo(f"commit it: git add -f {neutral(str(place))} && git commit")
 
 
 def _config(repository: git.Repository, key: str) -> str:

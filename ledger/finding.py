@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ledger.plain_text import neutral
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -26,19 +28,14 @@ class Finding:
     def line(self) -> str:
         """The finding as one line, safe to print."""
         parts = [self.place, self.file, f"{self.what}; {self.todo}"]
-        return shown(": ".join(part for part in parts if part))
+        return neutral(": ".join(part for part in parts if part))
 
     def to_json(self) -> dict[str, str | None]:
         """Plain JSON data."""
         return {
             "code": self.code,
-            "place": shown(self.place),
-            "file": None if self.file is None else shown(self.file),
-            "what": shown(self.what),
-            "todo": shown(self.todo),
+            "place": neutral(self.place),
+            "file": None if self.file is None else neutral(self.file),
+            "what": neutral(self.what),
+            "todo": neutral(self.todo),
         }
-
-
-def shown(text: str) -> str:
-    """`text` with everything that a terminal would not simply print written as an escape."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

@@ -51,13 +51,21 @@ def _problem(content: Any, data: bytes, batch: str, benchmark: str, date: str) -
 
 
 def check_against_runs(plans: Plans, runs: list[tuple[RunFolder, Run]]) -> Iterator[Finding]:
-    """Runs whose plan is not there, or does not list them: without it nobody knows what else was planned."""
+    """Plans that runs name and that are not there, and runs that their plan does not list.
+
+    Without its plan nobody knows what else a batch should have launched.
+    """
+    without: dict[tuple[str, str], list[RunFolder]] = {}
     for folder, run in runs:
-        known = plans.get((run.benchmark.name, run.batch))
-        name = f"plan-{run.batch}.json"
-        if known is None:
-            what = f"its plan, {name}, is missing, so what else was planned is not known"
-            yield Finding("plan", folder.name, None, what, "restore the plan from git")
-        elif known and (run.trial_key, run.launch_order) not in known:
-            what = f"its plan, {name}, does not list it (trial {run.trial_key}, launch {run.launch_order})"
+        key = run.benchmark.name, run.batch
+        if key not in plans:
+            without.setdefault(key, []).append(folder)
+        elif plans[key] and (run.trial_key, run.launch_order) not in plans[key]:
+            what = f"its plan, plan-{run.batch}.json, does not list it as launch {run.launch_order}"
             yield Finding("plan", folder.name, None, what, "restore both from git")
+    for (benchmark, batch), folders in without.items():
+        count = f"{len(folders)} run{'' if len(folders) == 1 else 's'} of its batch"
+        what = f"is missing, and with it what else was planned; {count} can be seen, {folders[0].run_id} first"
+        yield Finding(
+            "plan", f"{benchmark}/{folders[0].path.parent.name}", f"plan-{batch}.json", what, "restore it from git"
+        )

@@ -15,7 +15,8 @@ from rich.progress import track
 
 from ledger import append_only, layout, verify, workspace
 from ledger.errors import InputError, StackproofError
-from ledger.finding import Finding, shown
+from ledger.finding import Finding
+from ledger.plain_text import neutral
 from ledger.recompute import recompute
 from ledger.run_folder import RunFolder
 from ledger.secrets import Redactor
@@ -108,7 +109,7 @@ def _print_text(outcome: _Outcome, *, again: bool, scan: bool, base: str | None)
     for finding in outcome.findings:
         click.echo(finding.line())
     for path in outcome.redacted:
-        click.echo(f"{shown(path)}: redacted, as a status record says")
+        click.echo(f"{neutral(path)}: redacted, as a status record says")
     counted = f"{_count(len(outcome.checks), 'run')}, {_count(outcome.files, 'file')}"
     if outcome.findings:
         click.echo(f"{counted}: {_count(len(outcome.findings), 'problem')}")
@@ -126,7 +127,7 @@ def _print_json(outcome: _Outcome) -> None:
         "ok": not outcome.findings,
         "runs": len(outcome.checks),
         "files": outcome.files,
-        "redacted": [shown(path) for path in outcome.redacted],
+        "redacted": [neutral(path) for path in outcome.redacted],
         "findings": [finding.to_json() for finding in outcome.findings],
     }
     json.dump(content, sys.stdout, indent=1)
