@@ -24,6 +24,7 @@ INNER = "compute."
 """Prefix of the kernel classes inside compute."""
 UNEXPLAINED = ("idle", "compute.other")
 """Parts that name no cause: a difference that lies in them is not explained."""
+NO_DIFFERENCE = "the interval of the difference in step time includes none at all"
 CRITICAL_RANK = 0
 """The rank whose parts are shown."""
 
@@ -120,5 +121,5 @@ def _why_absent(
     if total.low is None or total.high is None:
         return f"the difference in step time has no interval: {total.absent}"
     if total.low <= 1 <= total.high:
-        return "the interval of the difference in step time includes none at all"
+        return NO_DIFFERENCE
     return None

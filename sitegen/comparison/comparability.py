@@ -29,6 +29,7 @@ _ORDER = (
     (Treatment.INTENDED, Sameness.SAME),
 )
 """Differences first; a recorded field that is the same says nothing and is not listed."""
+SETTING = "setting."
 _MISSING_WORDS = frozenset({"", "null", "None", "none", "N/A", "n/a", "TBD", "[]", "{}", "[null]"})
 """How cards say that a value is not there."""
 
@@ -97,6 +98,8 @@ def _compare(
     if treatment is None:
         return None
     a, b = (_values(name, runs) for runs in (first, second))
+    if treatment is not Treatment.HELD and a == b == [None]:
+        return None
     if treatment is Treatment.RECORDED and (a == b or _is_noise(a, b)):
         return None
     return FieldComparison(name, treatment, _sameness(a, b), _text(a), _text(b), table.held.get(name))
@@ -106,7 +109,9 @@ def _values(name: str, runs: Sequence[TrialRun]) -> list[str | None]:
     """The distinct values over a side's launches; None among them where a launch did not record the field."""
     if not runs:
         return [None]
-    found = {None if (value := run.fields.get(name)) in _MISSING_WORDS else value for run in runs}
+    # A setting that is null is known: it was resolved to nothing.
+    missing = frozenset() if name.startswith(SETTING) else _MISSING_WORDS
+    found = {None if (value := run.fields.get(name)) in missing else value for run in runs}
     return sorted(found, key=lambda value: (value is None, _sort_key(value or "")))
 
 

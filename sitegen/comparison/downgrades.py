@@ -8,6 +8,7 @@ from datetime import date
 
 from ledger.benchmark import Benchmark
 from ledger.run import Role
+from sitegen.comparison.accounting import NO_DIFFERENCE
 from sitegen.comparison.effect import Order
 from sitegen.comparison.envelope import counted
 from sitegen.comparison.evidence import TrialRun
@@ -121,7 +122,8 @@ def _several_looks(case: Case) -> Note | None:
 def _residual(case: Case) -> Note | None:
     found = case.accounting
     if found.closure is None:
-        return Note("unexplained", f"where the difference lies is not known: {found.absent}") if found.absent else None
+        nothing = found.absent in {None, NO_DIFFERENCE}
+        return None if nothing else Note("unexplained", f"where the difference lies is not known: {found.absent}")
     if found.closure >= GOOD_CLOSURE:
         return None
     text = f"the parts account for {share(max(0.0, found.closure))} of the difference; the rest is unexplained residual"

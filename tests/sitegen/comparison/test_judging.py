@@ -144,6 +144,18 @@ def test_a_held_field_unknown_on_one_side_is_not_ready(nothing: str):
     assert found.fields[0].candidate is None
 
 
+def test_a_setting_that_is_null_is_known():
+    runs = interleaved(
+        SLOW,
+        FAST,
+        slow_changes={"fields": {"setting.mode": "null", "card.nothing": "null"}},
+        fast_changes={"fields": {"setting.mode": "max", "card.nothing": "null"}},
+    )
+    lines = {line.field: line for line in verdict(runs).fields}
+    assert (lines["setting.mode"].sameness, lines["setting.mode"].baseline) == (Sameness.DIFFERENT, "null")
+    assert "card.nothing" not in lines
+
+
 def test_differences_come_first_and_noise_is_not_listed():
     runs = interleaved(SLOW, FAST, fast_changes={"fields": {"environment.packages.numpy": "2.0"}})
     runs = [
