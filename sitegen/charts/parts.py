@@ -1,0 +1,164 @@
+"""Where the time goes: the disjoint parts of a step side by side, and the way from one side to the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sitegen.charts.chart import WIDTH, Chart, axis, layout
+from sitegen.charts.draw import draw
+from sitegen.charts.scale import Axis, Unit, padded, unit_for
+from sitegen.comparison.verdict import Part, Verdict
+from sitegen.format import difference, seconds, share
+
+PATTERNS = ("", "/", "x", "-", ".", "\\", "+")
+BAR = 46
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One part in one bar of the stacked chart."""
+
+    part: int
+    """Its number, which picks colour and pattern."""
+    title: str
+    x: float
+    width: float
+
+
+def side_by_side(verdict: Verdict) -> Chart | None:
+    """Both sides' traced step as stacked bars; None without a trace on either side."""
+    parts = _top(verdict)
+    totals = [sum(_of(part, side) or 0.0 for part in parts) for side in (0, 1)]
+    if not max(totals, default=0):
+        return None
+    unit = unit_for(totals, "s")
+    sides = (verdict.baseline, verdict.candidate)
+    shown = [part for part in parts if (part.baseline or 0) + (part.candidate or 0) > 0]
+    return Chart(
+        id="time-parts",
+        title="Time of one traced step, by part",
+        alt=" ".join(
+            f"{side}: {', '.join(_words(part, index, totals[index]) for part in shown)}."
+            for index, side in enumerate(sides)
+            if totals[index]
+        ),
+        plotly={
+            "data": [_bar(part, number, sides, unit, totals) for number, part in enumerate(shown)],
+            "layout": layout(
+                230,
+                barmode="stack",
+                bargap=0.35,
+                xaxis=axis(f"Time a step ({unit.name})", rangemode="tozero"),
+                yaxis=axis(autorange="reversed", gridcolor="rgba(0,0,0,0)"),
+                legend={"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom", "traceorder": "normal"},
+            ),
+        },
+        svg=_bars_svg(shown, sides, unit, totals),
+    )
+
+
+def waterfall(verdict: Verdict) -> Chart | None:
+    """Each part's difference, the residual, and the measured difference; None where parts cannot be compared."""
+    accounting = verdict.accounting
+    rows = [(part.title, part.difference) for part in _top(verdict)]
+    steps = [(title, value) for title, value in rows if value]
+    if not steps or accounting.difference is None:
+        return None
+    if accounting.residual is not None:
+        steps.append(("Residual", accounting.residual))
+    values = [value for _, value in steps]
+    unit = unit_for([*values, accounting.difference], "s")
+    title = f"From {verdict.baseline} to {verdict.candidate}: what each part adds or takes away"
+    return Chart(
+        id="time-waterfall",
+        title=title,
+        alt=", ".join(f"{name} {difference(value, 's')}" for name, value in steps)
+        + f"; measured difference {difference(accounting.difference, 's')} a step.",
+        plotly={
+            "data": [_steps(steps, accounting.difference, unit)],
+            "layout": layout(
+                90 + 38 * (len(steps) + 1),
+                showlegend=False,
+                xaxis=axis(f"Difference a step ({unit.name})", zeroline=True, zerolinecolor="var(--sp-muted)"),
+                yaxis=axis(autorange="reversed", gridcolor="rgba(0,0,0,0)"),
+                margin={"l": 8, "r": 72, "t": 8, "b": 8},
+            ),
+        },
+        svg=_waterfall_svg(steps, accounting.difference, unit),
+    )
+
+
+def _top(verdict: Verdict) -> list[Part]:
+    return [part for part in verdict.accounting.parts if part.parent is None]
+
+
+def _of(part: Part, side: int) -> float | None:
+    return (part.baseline, part.candidate)[side]
+
+
+def _words(part: Part, side: int, total: float) -> str:
+    amount = _of(part, side)
+    return f"{part.title} {seconds(amount)} ({share((amount or 0.0) / total)})"
+
+
+def _bar(part: Part, number: int, sides: tuple[str, str], unit: Unit, totals: list[float]) -> dict[str, Any]:
+    amounts = [_of(part, side) for side in (0, 1)]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": part.title,
+        "y": list(sides),
+        "x": [None if amount is None else unit(amount) for amount in amounts],
+        "text": [_words(part, side, totals[side]) if totals[side] else "" for side in (0, 1)],
+        "textposition": "none",
+        "hovertemplate": "<b>%{y}</b><br>%{text}<extra></extra>",
+        "marker": {
+            "color": f"var(--sp-part-{number + 1})",
+            "line": {"color": "var(--sp-paper)", "width": 1},
+            "pattern": {"shape": PATTERNS[number % len(PATTERNS)], "solidity": 0.12, "size": 7},
+        },
+    }
+
+
+def _steps(steps: list[tuple[str, float]], total: float, unit: Unit) -> dict[str, Any]:
+    return {
+        "type": "waterfall",
+        "orientation": "h",
+        "y": [*(name for name, _ in steps), "Measured difference"],
+        "x": [*(unit(value) for _, value in steps), unit(total)],
+        "measure": [*("relative" for _ in steps), "total"],
+        "text": [*(difference(value, "s") for _, value in steps), difference(total, "s")],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "hovertemplate": "<b>%{y}</b><br>%{text}<extra></extra>",
+        "connector": {"line": {"color": "var(--sp-muted)", "width": 1, "dash": "dot"}},
+        "increasing": {"marker": {"color": "var(--sp-more)"}},
+        "decreasing": {"marker": {"color": "var(--sp-less)"}},
+        "totals": {"marker": {"color": "var(--sp-ink)"}},
+    }
+
+
+def _bars_svg(parts: list[Part], sides: tuple[str, str], unit: Unit, totals: list[float]) -> Any:
+    x = Axis(0, unit(max(totals)) * 1.02, 12, WIDTH - 16)
+    bars = []
+    for side, name in enumerate(sides):
+        position, segments = 0.0, []
+        for number, part in enumerate(parts):
+            amount = unit(_of(part, side) or 0.0)
+            start, end = x.at(position), x.at(position + amount)
+            segments.append(Segment(number + 1, part.title, start, round(end - start, 1)))
+            position += amount
+        bars.append((name, seconds(totals[side]) if totals[side] else "no trace", segments))
+    return draw("bars", width=WIDTH, bar=BAR, x=x, bars=bars, parts=parts, unit=unit.name)
+
+
+def _waterfall_svg(steps: list[tuple[str, float]], total: float, unit: Unit) -> Any:
+    edges = [0.0]
+    for _, value in steps:
+        edges.append(edges[-1] + unit(value))
+    low, high = padded([*edges, unit(total)], 0.22)
+    x = Axis(low, high, 190, WIDTH - 16)
+    rows = [(name, value, *sorted((x.at(edges[i]), x.at(edges[i + 1])))) for i, (name, value) in enumerate(steps)]
+    rows.append(("Measured difference", total, *sorted((x.at(0.0), x.at(unit(total))))))
+    return draw("waterfall", width=WIDTH, x=x, rows=rows, zero=x.at(0.0), unit=unit.name, difference=difference)

@@ -1,0 +1,125 @@
+"""The page of one comparison: verdict first, then what it rests on, in the order in which a sceptic asks."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import asdict
+
+from ledger.metrics import registry
+from sitegen.charts import interval, launches, parts
+from sitegen.comparison.verdict import Decision, FieldComparison, Sameness, Verdict
+from sitegen.pages.snapshot import Snapshot
+from sitegen.templates import render
+
+ROOT = "../../"
+"""From a comparison page to the top of the site."""
+
+RUNS = f"{ROOT}runs/"
+
+_STYLES = {
+    Decision.WINS: ("good", "✓"),
+    Decision.EQUIVALENT: ("even", "≈"),
+    Decision.INCONCLUSIVE: ("open", "?"),
+    Decision.NONE_QUALIFIES: ("bad", "✕"),
+    Decision.NOT_COMPARABLE: ("bad", "≠"),
+}
+_DIFFERENCES_FIRST = (Sameness.DIFFERENT, Sameness.UNKNOWN, Sameness.SAME)
+
+
+def path(verdict: Verdict, suffix: str) -> str:
+    """Where the page (or its data) stands in the site."""
+    return f"comparisons/{verdict.benchmark}/{verdict.slug}.{suffix}"
+
+
+def style(verdict: Verdict) -> tuple[str, str]:
+    """A decision's class and sign; the sign means the same without the colour."""
+    return _STYLES[verdict.decision]
+
+
+def page(verdict: Verdict, facts: Snapshot) -> str:
+    """The page's Markdown."""
+    metric = registry.get(verdict.effect.metric)
+    title = metric.title if metric else verdict.effect.metric
+    return render(
+        "pages/comparison.md.jinja",
+        v=verdict,
+        title=title,
+        root=ROOT,
+        style=style(verdict),
+        known={each.id for each in registry.newest()},
+        charts={
+            "launches": launches.chart(verdict, title, RUNS),
+            "interval": interval.chart(verdict, _band(verdict.declared.threshold)),
+            "parts": parts.side_by_side(verdict),
+            "waterfall": parts.waterfall(verdict),
+        },
+        fields=sorted(verdict.fields, key=_by_difference),
+        shares=_shares(verdict),
+        runs={row["run_id"]: row for row in facts.tables["runs"]},
+        records=[row for row in facts.tables["status"] if row["run_id"] in _mentioned(verdict)],
+        queries=_queries(verdict),
+        commands=_commands(verdict),
+    )
+
+
+def download(verdict: Verdict) -> str:
+    """The verdict as JSON: what the page says, for programs."""
+    return json.dumps(asdict(verdict), indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _band(threshold: float) -> tuple[float, float]:
+    """Ratios that differ by less than matters; symmetric in logarithms, as the decision is."""
+    return 1 / (1 + threshold), 1 + threshold
+
+
+def _by_difference(field: FieldComparison) -> tuple[int, str, str]:
+    return _DIFFERENCES_FIRST.index(field.sameness), field.treatment, field.field
+
+
+def _mentioned(verdict: Verdict) -> set[str]:
+    return {*verdict.evidence, *(launch.run_id for launch in verdict.launches)}
+
+
+def _shares(verdict: Verdict) -> tuple[float, float]:
+    """Traced step time of each side: what the parts' shares are of; 0 where there is no trace."""
+    top = [part for part in verdict.accounting.parts if part.parent is None]
+    return sum(part.baseline or 0.0 for part in top), sum(part.candidate or 0.0 for part in top)
+
+
+def _queries(verdict: Verdict) -> dict[str, str]:
+    """The query behind each table, ready for a shell."""
+    stacks = f"benchmark = '{verdict.benchmark}' AND stack IN ('{verdict.baseline}', '{verdict.candidate}')"
+    joined = "FROM metrics JOIN runs USING (run_id) WHERE"
+    names = ", ".join(f"'{part.id}'" for part in verdict.accounting.parts)
+    limits = ", ".join(f"'{check.metric}'" for check in verdict.limits)
+    queries = {
+        "launches": f"SELECT run_id, stack, repeat, launch_order, value, missing_reason {joined} {stacks} "
+        f"AND role = 'timed' AND metric = '{verdict.effect.metric}' ORDER BY started_at",
+        "limits": f"SELECT run_id, stack, metric, value {joined} {stacks} AND role = 'timed' AND metric IN ({limits}) "
+        "ORDER BY metric, started_at",
+        "parts": f"SELECT stack, metric, avg(value) AS seconds {joined} {stacks} AND role = 'profiled' "
+        f"AND metric IN ({names}) GROUP BY ALL ORDER BY metric, stack",
+        "trials": f"SELECT run_id, stack, role, repeat, state, reason, detail FROM runs WHERE {stacks} "
+        "ORDER BY started_at",
+        "plans": f"SELECT stack, role, repeat, state, reason, install FROM plans WHERE {stacks} ORDER BY created_at",
+        "fields": f"SELECT stack, field, value FROM cards JOIN runs USING (run_id) WHERE {stacks} ORDER BY ALL",
+    }
+    return {name: f"stackproof query {shlex.quote(sql)}" for name, sql in queries.items()}
+
+
+def _commands(verdict: Verdict) -> list[tuple[str, str]]:
+    """(what for, command): from a clone to this page."""
+    declared = verdict.declared
+    profile = f" --profile {declared.profile}" if declared.profile else ""
+    commit = (
+        [("Check out the benchmark as it was declared", f"git checkout {declared.commit}")] if declared.commit else []
+    )
+    return [
+        *commit,
+        ("Check that no byte of the evidence changed", "stackproof verify"),
+        ("See the launches and the time they take", f"stackproof collect {verdict.benchmark}{profile} --dry-run"),
+        ("Run what is missing on your machine", f"stackproof collect {verdict.benchmark}{profile}"),
+        ("Judge again, in the terminal", f"stackproof compare {verdict.benchmark}"),
+        ("Write this site", "stackproof build"),
+    ]

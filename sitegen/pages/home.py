@@ -1,0 +1,50 @@
+"""The first page: each benchmark's question, its comparisons with verdict, effect and readiness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ledger import benchmark as benchmark_file
+from ledger.workspace import Workspace
+from sitegen.comparison.verdict import Verdict
+from sitegen.pages import comparison
+from sitegen.pages.snapshot import Snapshot
+from sitegen.templates import render
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One benchmark on the first page."""
+
+    name: str
+    question: str
+    verdicts: list[Verdict]
+    completed: int
+    failed: int
+    stacks: int
+
+
+def page(workspace: Workspace, facts: Snapshot, verdicts: list[Verdict], introduction: str | None) -> str:
+    """The page's Markdown. `introduction` is the hand-written index page, which then comes first."""
+    return render(
+        "pages/home.md.jinja",
+        introduction=introduction,
+        answers=[
+            _answer(path.stem, benchmark_file.read(path), facts, verdicts) for path in workspace.benchmark_files()
+        ],
+        runs=len(facts.tables["runs"]),
+        address=lambda verdict: comparison.path(verdict, "html"),
+        style=comparison.style,
+    )
+
+
+def _answer(name: str, file: benchmark_file.BenchmarkFile, facts: Snapshot, verdicts: list[Verdict]) -> Answer:
+    states = [row["state"] for row in facts.tables["runs"] if row["benchmark"] == name]
+    return Answer(
+        name=name,
+        question=file.benchmark.question,
+        verdicts=[verdict for verdict in verdicts if verdict.benchmark == name],
+        completed=states.count("completed"),
+        failed=states.count("failed"),
+        stacks=len(file.benchmark.stacks),
+    )

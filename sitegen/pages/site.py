@@ -1,0 +1,114 @@
+"""All pages of a workspace, written to one folder: what MkDocs, or another builder of Markdown, takes from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from ledger.run_folder import scan
+from ledger.workspace import Workspace
+from sitegen.comparison import judge_all
+from sitegen.comparison.verdict import Verdict
+from sitegen.pages import comparison, evidence, glossary, handwritten, home, run, snapshot
+from sitegen.pages.tree import Tree
+from sitegen.templates import ASSETS
+
+ASSETS_PATH = "assets/stackproof"
+FIRST = "index.md"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong that a strict build must not publish: which page, and what."""
+
+    page: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.page}: {self.what}"
+
+
+@dataclass(frozen=True)
+class Site:
+    """What was written: the navigation (as mkdocs.yml writes one) and the findings."""
+
+    navigation: list[Any]
+    findings: tuple[Finding, ...]
+
+
+def write(workspace: Workspace, target: Path, docs: Path | None = None, title: str = "stackproof") -> Site:
+    """Write every page of `workspace` below `target`; what stood there and belongs to no page is removed.
+
+    `docs` holds the hand-written pages (default: `docs` in the workspace). Raises InputError on an evidence folder or a
+    benchmark file that cannot be read, StorageError when `target` cannot be written.
+    """
+    docs = docs or workspace.root / "docs"
+    facts = snapshot.take(workspace.evidence)
+    verdicts = judge_all(workspace)
+    tree = Tree(target)
+    handwritten.copy(tree, docs, skip=FIRST)
+    tree.text(FIRST, home.page(workspace, facts, verdicts, introduction=handwritten.text(docs / FIRST)))
+    for verdict in verdicts:
+        tree.text(comparison.path(verdict, "md"), comparison.page(verdict, facts))
+        tree.text(comparison.path(verdict, "json"), comparison.download(verdict))
+    tree.text("evidence.md", evidence.page(facts))
+    tree.text("glossary.md", glossary.page(facts))
+    known = {row["run_id"] for row in facts.tables["runs"]}
+    for folder in scan(workspace.evidence):
+        if folder.run_id in known:
+            run.write(tree, folder, facts, verdicts, title)
+    _assets(tree)
+    tree.finish()
+    broken = [Finding("evidence.md", f"leaves out broken evidence: {problem}") for problem in facts.problems]
+    return Site(_navigation(docs, verdicts), (*broken, *_retracted(facts, verdicts), *_retracted_in(docs, facts)))
+
+
+def _assets(tree: Tree) -> None:
+    for path in sorted(ASSETS.iterdir()):
+        tree.copy(f"{ASSETS_PATH}/{path.name}", path)
+    with resources.as_file(resources.files("plotly") / "package_data" / "plotly.min.js") as script:
+        tree.copy(f"{ASSETS_PATH}/plotly.min.js", script)
+
+
+def _navigation(docs: Path, verdicts: list[Verdict]) -> list[Any]:
+    """Overview, comparisons by benchmark, evidence, glossary, and the hand-written pages. Run pages stay out of it."""
+    groups: dict[str, list[dict[str, str]]] = {}
+    for verdict in verdicts:
+        groups.setdefault(verdict.benchmark, []).append(
+            {f"{verdict.baseline} vs {verdict.candidate}": comparison.path(verdict, "md")}
+        )
+    written = [name for name in handwritten.pages(docs) if name != FIRST]
+    return [
+        {"Overview": FIRST},
+        *([{"Comparisons": [{name: pages} for name, pages in groups.items()]}] if groups else []),
+        {"Evidence": "evidence.md"},
+        {"Glossary": "glossary.md"},
+        *written,
+    ]
+
+
+def _retracted(facts: snapshot.Snapshot, verdicts: list[Verdict]) -> list[Finding]:
+    gone = retracted(facts)
+    return [
+        Finding(comparison.path(verdict, "md"), f"cites the retracted run {run_id}")
+        for verdict in verdicts
+        for run_id in dict.fromkeys((*verdict.evidence, *(launch.run_id for launch in verdict.launches)))
+        if run_id in gone
+    ]
+
+
+def _retracted_in(docs: Path, facts: snapshot.Snapshot) -> list[Finding]:
+    texts = {name: handwritten.text(docs / name) or "" for name in handwritten.pages(docs)}
+    return [
+        Finding(name, f"cites the retracted run {run_id}")
+        for name, text in texts.items()
+        for run_id in sorted(retracted(facts))
+        if run_id in text
+    ]
+
+
+def retracted(facts: snapshot.Snapshot) -> set[str]:
+    """Ids of the runs that were taken back."""
+    return {row["run_id"] for row in facts.tables["status"] if row["kind"] == "retracted"}
