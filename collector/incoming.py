@@ -17,9 +17,8 @@ import psutil
 from filelock import FileLock, Timeout
 
 from collector.environment import boot_id, host_name
-from ledger.durable import storage_errors
+from ledger.durable import INCOMING, storage_errors
 
-FOLDER = ".incoming"
 OWNER = "owner.json"
 DRAFT = "draft.json"
 
@@ -65,7 +64,7 @@ class Workbench:
 
 def open_workbench(evidence: Path, name: str) -> Workbench:
     """Make a workbench that this process owns."""
-    folder = evidence / FOLDER
+    folder = evidence / INCOMING
     path = folder / f"{name}-{os.getpid()}"
     with storage_errors(path):
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,7 +78,7 @@ def open_workbench(evidence: Path, name: str) -> Workbench:
 
 def is_alive(evidence: Path, token: str) -> bool:
     """Whether the workbench of `token` is still held by a living process."""
-    path = evidence / FOLDER / token
+    path = evidence / INCOMING / token
     if not path.is_dir():
         return False
     workbench = _take_over(path)
@@ -91,7 +90,7 @@ def is_alive(evidence: Path, token: str) -> bool:
 
 def leftovers(evidence: Path) -> Iterator[Workbench]:
     """Workbenches that dead collectors of this host left, each now locked by this process."""
-    folder = evidence / FOLDER
+    folder = evidence / INCOMING
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         workbench = _take_over(path) if path.is_dir() else None
         if workbench is not None:

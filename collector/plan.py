@@ -15,7 +15,7 @@ from collector.stacks.interface import Adapter, MissingPrerequisite, SettingsErr
 from collector.stacks.registry import ADAPTERS
 from ledger.benchmark import BenchmarkFile
 from ledger.canonical import canonical_json, short_digest
-from ledger.durable import storage_errors, write_new
+from ledger.durable import INCOMING, storage_errors, write_new
 from ledger.errors import InputError
 from ledger.run import BenchmarkOrigin, Role, trial_key
 
@@ -125,7 +125,7 @@ def write_plan(plan: Plan, evidence: Path, created_at: str) -> tuple[str, Path]:
     path = evidence / plan.origin.name / created_at[:10] / f"plan-{batch}.json"
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_new(path, canonical_json(content) + b"\n")
+        write_new(path, canonical_json(content) + b"\n", beside=evidence / INCOMING)
     return batch, path
 
 

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from ledger.errors import StorageError
 
+INCOMING = ".incoming"
+"""Folder of an evidence folder in which everything is written first, out of sight of readers and of git."""
+
 _TODO = {
     errno.ENOSPC: "free some space and run the same command again",
     errno.EDQUOT: "free some of the quota and run the same command again",
@@ -39,9 +42,15 @@ def fsync_path(path: Path) -> None:
         os.close(handle)
 
 
-def write_new(path: Path, data: bytes) -> None:
-    """Create `path` with `data`, whole or not at all; FileExistsError if it is there already."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+def write_new(path: Path, data: bytes, *, beside: Path | None = None) -> None:
+    """Create `path` with `data`, whole or not at all; FileExistsError if it is there already.
+
+    It is written in the folder `beside` first, on the same file system: where `path` lies in evidence that is a hidden
+    folder, since a process that is killed leaves its half there.
+    """
+    folder = beside or path.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    aside = folder / f".{path.name}.{os.getpid()}"
     try:
         with aside.open("wb") as file:
             file.write(data)

@@ -15,13 +15,14 @@ from pathlib import Path
 
 from ledger import manifest, status
 from ledger.benchmark import NAME
+from ledger.durable import INCOMING
 from ledger.errors import InputError
 from ledger.finding import Finding
 from ledger.run_folder import BESIDE, DATE, FOLDER, RunFolder
 
 NOT_EVIDENCE = frozenset({".gitkeep", "README.md"})
 """Files at the top that may be there and may change."""
-LOCAL = frozenset({".incoming", ".claims", ".lock"})
+LOCAL = frozenset({INCOMING, ".claims", ".lock"})
 """What collectors keep at the top while they work; git ignores it."""
 
 KINDS = {

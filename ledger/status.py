@@ -16,7 +16,7 @@ from typing import Any
 
 from ledger import manifest
 from ledger.canonical import SHORT, canonical_json, short_digest
-from ledger.durable import fsync_path, storage_errors, write_new
+from ledger.durable import INCOMING, fsync_path, storage_errors, write_new
 from ledger.errors import EvidenceError
 
 FORMAT = 1
@@ -89,7 +89,7 @@ def write(evidence: Path, record: StatusRecord) -> Path:
     with storage_errors(path):
         folder.mkdir(parents=True, exist_ok=True)
         fsync_path(folder.parent)
-        write_new(path, canonical_json(record.to_json()) + b"\n")
+        write_new(path, canonical_json(record.to_json()) + b"\n", beside=evidence / INCOMING)
     return path
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ledger import manifest, run_folder
-from tests.faults import seal_once
+from ledger.plan_file import check_plans
 from tests.factory import make_run
+from tests.faults import seal_once
 
 ROOT = Path(__file__).parents[2]
 DRIVER = Path(seal_once.__file__)
@@ -42,7 +43,9 @@ class Bench:
             assert manifest.digest_folder(run.path) == run.digests, f"{run.name} is not whole"
             assert manifest.run_id(run.bytes(manifest.NAME)) == run.run_id
         inside = {path for run in runs for path in run.path.rglob("*")}
-        seen = {path for path in self.evidence.glob("[!.]*/**/*") if path.is_file()}
+        plans = set(self.evidence.glob("[!.]*/*/plan-*.json"))
+        assert check_plans(self.evidence, sorted(plans))[1] == [], "a plan file is not whole"
+        seen = {path for path in self.evidence.glob("[!.]*/**/[!.]*") if path.is_file()} - plans
         assert seen <= inside, f"in sight without a run: {sorted(seen - inside)}"
         return runs
 
