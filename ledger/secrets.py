@@ -44,9 +44,9 @@ class Redactor:
             if not form.isdigit()
         ]
         digits = [form for form in forms if form.isdigit()]
-        numbers = [Rule(forms[form], (form,), _number(form, rb"\d.")) for form in digits]
+        numbers = [Rule(forms[form], (form,), _number(form)) for form in digits]
         # A bare number in JSON or YAML cannot become a marker: there only numbers inside of text are taken out.
-        inside_text = [Rule(forms[form], (form,), _number(form, rb"\d.\s:,\[-")) for form in digits]
+        inside_text = [Rule(forms[form], (form,), _number(form, rb"(?<![\s:,\[-])")) for form in digits]
         self._stages = [rules for rules in (values + numbers, _shapes()) if rules]
         self._data_stages = [rules for rules in (values + inside_text, _shapes()) if rules]
 
@@ -129,9 +129,9 @@ def _shapes() -> list[Rule]:
     ]
 
 
-def _number(digits: bytes, not_after: bytes) -> re.Pattern[bytes]:
+def _number(digits: bytes, condition: bytes = b"") -> re.Pattern[bytes]:
     """A secret made of digits alone must be the whole number."""
-    return re.compile(rb"(?<![" + not_after + rb"])" + digits + rb"(?![\d.])")
+    return re.compile(condition + rb"(?<!\d)(?<!\d\.)" + digits + rb"(?!\d|\.\d)")
 
 
 def _secret_forms(environ: Mapping[str, str]) -> dict[bytes, str]:

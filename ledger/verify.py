@@ -7,7 +7,7 @@ strange lies between the runs, that plans and status records are whole, and that
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from ledger.errors import EvidenceError, InputError
 from ledger.finding import Finding
 from ledger.run import Run, State
 from ledger.run_check import run_problems
-from ledger.run_folder import RunFolder
+from ledger.run_folder import FOLDER, RunFolder
 from ledger.status import SETS_ASIDE, StatusRecord
 
 RESTORE = "restore it from git"
@@ -101,17 +101,22 @@ def verify_evidence(evidence: Path, progress: Callable[[list[RunFolder]], Iterat
 def find_runs(evidence: Path, names: tuple[str, ...]) -> list[RunFolder]:
     """The run folders that paths, ids or first digits of ids mean, each once. Raises InputError."""
     chosen: dict[Path, RunFolder] = {}
-    runs = layout.survey(evidence).runs if any(not Path(name).is_dir() for name in names) else ()
+    runs = layout.survey(evidence).runs if any(not _is_folder(name) for name in names) else ()
     for name in names:
-        path = Path(name)
-        matches = [each for each in runs if name in {each.path.name, each.name} or each.run_id.startswith(name)]
-        if path.is_dir():
-            matches = [RunFolder(path.absolute())]
+        matches = [each for each in runs if name in {each.path.name, each.name} or each.run_id.startswith(name or " ")]
+        if _is_folder(name):
+            matches = [RunFolder(Path(name).absolute())]
+            if not FOLDER.fullmatch(matches[0].path.name):
+                raise InputError("is not a run folder, <stack>-<id>", where=name, todo="name the folder of one run")
         if len(matches) != 1:
             what = f"{len(matches)} runs start with {name!r}" if matches else f"no run {name!r}"
             raise InputError(what, where=str(evidence), todo="name it by its path, or by more digits of its id")
         chosen.setdefault(matches[0].path, matches[0])
     return list(chosen.values())
+
+
+def _is_folder(name: str) -> bool:
+    return bool(name) and Path(name).is_dir()
 
 
 @dataclass
@@ -149,8 +154,10 @@ class _Check:
     def content(self, digests: dict[str, str]) -> None:
         """Every file of the manifest is there, unchanged, and nothing else is."""
         present = dict(layout.walk(self.folder.path))
+        emptied = {name for name, kind in present.items() if kind == "folder" and _holds(name, digests)}
         for name, kind in sorted(present.items()):
-            self._present(name, kind, digests.get(name))
+            if name not in emptied:  # there the missing files are reported
+                self._present(name, kind, digests.get(name))
         for name in sorted(set(digests) - set(present)):
             if self.redacted.get(name) == digests[name]:
                 self.absent.append(name)
@@ -188,6 +195,10 @@ class _Check:
             return
         for code, what in run_problems(self.folder, self.run, self.digests or {}):
             self.report(code, _RUN, what, "put the folder back where it was" if code == "identity" else RESTORE)
+
+
+def _holds(folder: str, paths: Iterable[str]) -> bool:
+    return any(path.startswith(f"{folder}/") for path in paths)
 
 
 def _strict_json(data: bytes) -> object:
