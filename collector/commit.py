@@ -1,7 +1,7 @@
 """Committing sealed evidence: a step of its own that can be tried again (rule 3).
 
 The commit is built with a private index, so that nothing the user has staged goes into it; HEAD is moved with a
-compare-and-swap under a file lock, so that collectors that commit at once lose nothing. Afterwards the new paths, and
+compare-and-swap under a file lock, so that collectors that commit at once lose nothing. Before that the new paths, and
 only those, are entered in the user's index, for else `git status` would show them as deleted.
 """
 
@@ -49,9 +49,10 @@ def commit(found: git.Repository, paths: Sequence[Path], message: str) -> str | 
         if not new:
             return None
         names = [path.relative_to(found.root).as_posix() for path in new]
-        made = _commit(found, names, message)
+        # The index first: what HEAD holds and the index lacks, as a kill between the two would leave it, is deleted by
+        # the user's next commit.
         _enter_in_index(found, names)
-    return made
+        return _commit(found, names, message)
 
 
 def _commit(found: git.Repository, names: list[str], message: str) -> str:

@@ -31,7 +31,14 @@ ENGINES = {"local": LocalEngine}
 @click.option("--retry-failed", is_flag=True, help="Launch failed trials again.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and launch nothing.")
 @click.option("--no-commit", is_flag=True, help="Seal, but leave the git commit to you.")
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print it.",
+)
 def command(
     benchmark: str,
     stacks: tuple[str, ...],

@@ -28,7 +28,14 @@ def command() -> None:
 @click.option(
     "--evidence", type=click.Path(path_type=Path), metavar="DIR", help="The evidence folder. Default: the workspace's."
 )
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print it.",
+)
 def rebuild(evidence: Path | None, format_: str) -> int:
     """Read all run folders again and say what is in them.
 

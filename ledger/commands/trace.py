@@ -20,7 +20,14 @@ BAR = 20
 
 @click.command(name="trace")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print it.",
+)
 @click.option("--top", type=click.IntRange(0), default=10, show_default=True, help="Kernels or operators to list.")
 def command(files: tuple[Path, ...], format_: str, top: int) -> None:
     """Where the time of a step goes in profiler traces: its disjoint parts, the classes of compute, the top kernels.

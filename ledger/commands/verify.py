@@ -42,7 +42,9 @@ class _Outcome:
 @click.option("--secrets", "scan", is_flag=True, help="Look for tokens, passwords and keys in every file.")
 @click.option("--base", metavar="REV", help="Check also that nothing which REV holds was changed or deleted.")
 @click.option("--evidence", type=click.Path(path_type=Path), help="The evidence folder; default: the workspace's.")
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it."
+)
 def command(runs: tuple[str, ...], again: bool, scan: bool, base: str | None, evidence: Path | None, style: str) -> int:
     """Check that run folders are what was sealed: every byte, name and place.
 

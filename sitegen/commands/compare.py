@@ -17,7 +17,9 @@ from sitegen.comparison import judge_file, report
 @click.command("compare")
 @click.argument("benchmark")
 @click.option("--comparison", "slug", metavar="SLUG", help="Only this one, named `baseline-vs-candidate`.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it."
+)
 @click.option("--require-ready", is_flag=True, help="Exit 1 when a verdict is not ready to decide on.")
 @click.option("--evidence", type=click.Path(path_type=Path), help="Evidence folder (default: the workspace's).")
 @click.pass_context

@@ -13,7 +13,14 @@ from sitegen.review import review
 
 @click.command("review")
 @click.option("--base", required=True, metavar="REV", help="The branch that the pull request goes to.")
-@click.option("--format", "form", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "json"]),
+    default="markdown",
+    show_default=True,
+    help="How to print it.",
+)
 def command(base: str, form: str) -> int:
     """Say what this branch adds to the evidence of REV, and what it breaks, as one comment in Markdown.
 

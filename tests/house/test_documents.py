@@ -84,8 +84,10 @@ def test_documented_paths_exist(document: str) -> None:
     if document.startswith("collector/"):
         return  # its paths are those of the workspace that it is copied to
     rooms = r"(?:collector|ledger|sitegen|site_templates|tests|evidence|docs|\.ci)/"
-    named = re.findall(rf"`({rooms}[\w./-]*)`", text) + re.findall(r"\]\((?!https?:|#)([^)]+)\)", text)
-    missing = [name for name in named if not (ROOT / name).exists()]
+    linked = re.findall(r"\]\((?!https?:|#)([^)#]+)", text)
+    named = [ROOT / name for name in re.findall(rf"`({rooms}[\w./-]*)`", text)]
+    named += [(ROOT / document).parent / name for name in linked]
+    missing = [str(path.relative_to(ROOT)) for path in named if not path.exists()]
     assert missing == [], f"{document} names what is not there"
 
 

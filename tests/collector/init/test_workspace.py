@@ -157,7 +157,19 @@ def test_every_example_is_a_benchmark(name: str, tmp_path: Path) -> None:
     assert loaded.benchmark.name == name
 
 
-def test_the_configuration_reads_as_mkdocs_reads_it(tmp_path: Path) -> None:
-    new_workspace.make(tmp_path)
-    hooks = yaml.safe_load((tmp_path / "mkdocs.yml").read_text().replace("!!python", "#"))["hooks"]
-    assert [name for name in hooks if not (tmp_path / name).is_file()] == []
+@pytest.mark.parametrize("example", [None, "cpu-training"])
+def test_a_new_workspace_builds_at_once(example: str | None, tmp_path: Path) -> None:
+    new_workspace.make(tmp_path / "workspace", example)
+    command = [sys.executable, "-m", "stackproof", "build", "--strict"]
+    done = subprocess.run(command, cwd=tmp_path / "workspace", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "workspace/site/index.html").is_file()
+    assert git(tmp_path / "workspace", "status", "--porcelain") == ""
+
+
+def test_the_site_is_configured_as_this_repository_is() -> None:
+    root = Path(new_workspace.__file__).parents[1] / "mkdocs.yml"
+    ours, theirs = (yaml.safe_load(path.read_text()) for path in (root, new_workspace.TEMPLATE / "mkdocs.yml"))
+    for key in ("theme", "plugins"):
+        assert theirs[key] == ours[key], f"{key} differs from the repository's own mkdocs.yml"
+    assert [name for name in theirs["hooks"] if not (new_workspace.TEMPLATE / name).is_file()] == []
