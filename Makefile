@@ -58,7 +58,7 @@ test-engines: .venv/.dev ## launch real engines: today torch, eager and compiled
 	$(PYTEST) -m "torch or engines"
 
 test-browser: .venv/.dev ## open the built site in a real Chromium
-	$(call need,chromium:chromium chromedriver:chromium-driver)
+	$(call need,chromium:chromium)
 	$(PYTEST) -m browser
 
 test-faults: .venv/.dev ## kill sealing at every system call, fail and fill the disk
