@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from sitegen.charts.chart import WIDTH, Chart, axis, layout
@@ -80,7 +81,12 @@ def waterfall(verdict: Verdict) -> Chart | None:
             "layout": layout(
                 90 + 38 * (len(steps) + 1),
                 showlegend=False,
-                xaxis=axis(f"Difference a step ({unit.name})", zeroline=True, zerolinecolor="var(--sp-muted)"),
+                xaxis=axis(
+                    f"Difference a step ({unit.name})",
+                    zeroline=True,
+                    zerolinecolor="var(--sp-muted)",
+                    range=_span(steps, accounting.difference, unit),
+                ),
                 yaxis=axis(autorange="reversed", gridcolor="rgba(0,0,0,0)"),
                 margin={"l": 8, "r": 72, "t": 8, "b": 8},
             ),
@@ -116,7 +122,13 @@ def _bar(part: Part, number: int, sides: tuple[str, str], unit: Unit, totals: li
         "marker": {
             "color": f"var(--sp-part-{number + 1})",
             "line": {"color": "var(--sp-paper)", "width": 1},
-            "pattern": {"shape": PATTERNS[number % len(PATTERNS)], "solidity": 0.12, "size": 7},
+            "pattern": {
+                "shape": PATTERNS[number % len(PATTERNS)],
+                "fillmode": "overlay",
+                "fgcolor": "rgba(255,255,255,0.45)",
+                "solidity": 0.2,
+                "size": 8,
+            },
         },
     }
 
@@ -153,12 +165,18 @@ def _bars_svg(parts: list[Part], sides: tuple[str, str], unit: Unit, totals: lis
     return draw("bars", width=WIDTH, bar=BAR, x=x, bars=bars, parts=parts, unit=unit.name)
 
 
+def _edges(steps: list[tuple[str, float]], unit: Unit) -> list[float]:
+    return list(accumulate((unit(value) for _, value in steps), initial=0.0))
+
+
+def _span(steps: list[tuple[str, float]], total: float, unit: Unit) -> tuple[float, float]:
+    """The range of a waterfall, with room for the labels beside its bars."""
+    return padded([*_edges(steps, unit), unit(total)], 0.24)
+
+
 def _waterfall_svg(steps: list[tuple[str, float]], total: float, unit: Unit) -> Any:
-    edges = [0.0]
-    for _, value in steps:
-        edges.append(edges[-1] + unit(value))
-    low, high = padded([*edges, unit(total)], 0.22)
-    x = Axis(low, high, 190, WIDTH - 16)
+    edges = _edges(steps, unit)
+    x = Axis(*_span(steps, total, unit), 190, WIDTH - 16)
     rows = [(name, value, *sorted((x.at(edges[i]), x.at(edges[i + 1])))) for i, (name, value) in enumerate(steps)]
     rows.append(("Measured difference", total, *sorted((x.at(0.0), x.at(unit(total))))))
     return draw("waterfall", width=WIDTH, x=x, rows=rows, zero=x.at(0.0), unit=unit.name, difference=difference)

@@ -14,5 +14,6 @@ def page(facts: Snapshot) -> str:
         runs=runs,
         choices={name: sorted({str(row[name]) for row in runs}) for name in ("benchmark", "stack", "role", "state")},
         status=facts.by_run["status"],
+        problems=facts.problems,
         excluded=[row for row in facts.tables["plans"] if row["state"] == "excluded"],
     )

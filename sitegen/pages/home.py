@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from ledger import benchmark as benchmark_file
 from ledger.workspace import Workspace
 from sitegen.comparison.verdict import Verdict
@@ -28,7 +30,8 @@ def page(workspace: Workspace, facts: Snapshot, verdicts: list[Verdict], introdu
     """The page's Markdown. `introduction` is the hand-written index page, which then comes first."""
     return render(
         "pages/home.md.jinja",
-        introduction=introduction,
+        introduction=Markup(introduction or ""),  # noqa: S704 (the workspace's own page, not evidence)
+        own_title=(introduction or "").startswith(("# ", "---")),
         answers=[
             _answer(path.stem, benchmark_file.read(path), facts, verdicts) for path in workspace.benchmark_files()
         ],

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
-from ledger.errors import EvidenceError
 from ledger.manifest import NAME
 from ledger.plain_text import neutral
 from ledger.run_folder import RunFolder
@@ -70,32 +69,39 @@ def published_name(path: str) -> str:
     return "/".join(parts) if inert else f"{'/'.join(parts)}.txt"
 
 
-def _published(folder: RunFolder, path: str, digest: str | None) -> Published:
+def inside(folder: RunFolder, path: str) -> Path | None:
+    """A plain file of the run folder, or None: what a link leads to is not evidence, and is never published."""
     source = folder.path / path
-    inside = source.resolve().is_relative_to(folder.path.resolve())
-    present = inside and source.is_file() and not source.is_symlink()
-    size = source.stat().st_size if present else None
-    return Published(path, digest, source, size, f"files/{published_name(path)}")
+    if source.is_symlink() or not source.is_file() or not source.resolve().is_relative_to(folder.path.resolve()):
+        return None
+    return source
 
 
 def tail(folder: RunFolder, path: str, lines: int = 60, most_bytes: int = 65_536) -> tuple[str, bool]:
     """The end of a text file and whether something before it was left out; empty when there is no such file."""
-    try:
-        data = folder.bytes(path)
-    except EvidenceError:
-        return "", False
-    text = data[-most_bytes:].decode(errors="replace")
-    kept = text.splitlines()[-lines:]
-    return "\n".join(_printable(line) for line in kept), len(data) > most_bytes or len(text.splitlines()) > lines
+    data = _read(folder, path)
+    every = data[-most_bytes:].decode(errors="replace").splitlines()
+    return "\n".join(map(_printable, every[-lines:])), len(data) > most_bytes or len(every) > lines
 
 
-def whole(folder: RunFolder, path: str) -> str:
-    """A text file from its start, at most 400 lines of it."""
+def whole(folder: RunFolder, path: str, lines: int = 400, most_bytes: int = 131_072) -> str:
+    """A text file from its start, cut at a length that a page can hold; empty when there is no such file."""
+    text = _read(folder, path)[:most_bytes].decode(errors="replace")
+    return "\n".join(map(_printable, text.splitlines()[:lines]))
+
+
+def _published(folder: RunFolder, path: str, digest: str | None) -> Published:
+    source = inside(folder, path)
+    size = source.stat().st_size if source else None
+    return Published(path, digest, folder.path / path, size, f"files/{published_name(path)}")
+
+
+def _read(folder: RunFolder, path: str) -> bytes:
+    source = inside(folder, path)
     try:
-        data = folder.bytes(path)
-    except EvidenceError:
-        return ""
-    return "\n".join(_printable(line) for line in data[:131_072].decode(errors="replace").splitlines()[:400])
+        return source.read_bytes() if source else b""
+    except OSError:
+        return b""
 
 
 def _printable(line: str) -> str:

@@ -93,8 +93,7 @@ def _inputs(folder: RunFolder) -> list[tuple[str, str, list[str]]]:
     """(file, sha256, metrics computed from it) as metrics.json states them."""
     used: dict[tuple[str, str], list[str]] = {}
     try:
-        rows = folder.json("metrics.json")
-        for row in rows:
+        for row in folder.json("metrics.json"):
             for name, digest in row["inputs"].items():
                 used.setdefault((str(name), str(digest)), []).append(str(row["metric"]))
     except (EvidenceError, KeyError, TypeError, AttributeError):
@@ -110,10 +109,11 @@ def _charts(folder: RunFolder) -> list[Chart]:
 
 def _table(folder: RunFolder, name: str) -> dict[str, list[Any]] | None:
     """A sample file as columns; None when the run has none or it cannot be read."""
-    if not (folder.path / name).is_file():
+    path = published.inside(folder, name)
+    if path is None:
         return None
     try:
-        table: dict[str, list[Any]] = parquet.read(folder.path / name).to_pydict()
+        table: dict[str, list[Any]] = parquet.read(path).to_pydict()
     except EvidenceError:
         return None
     return table

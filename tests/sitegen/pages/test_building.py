@@ -1,0 +1,117 @@
+"""Building: strict builds are clean, findings change the exit code, mistakes give one line."""
+
+from pathlib import Path
+
+import pytest
+
+from ledger import status
+from ledger.run_folder import scan
+from ledger.workspace import find
+from sitegen.pages import write
+from tests.sitegen.pages import made
+
+
+def retract(folder: Path) -> str:
+    run_id = next(iter(scan(folder / "evidence"))).run_id
+    record = status.StatusRecord(run_id, status.Kind.RETRACTED, "2026-11-30T15:00:00.000000Z", "someone", "wrong clock")
+    status.write(folder / "evidence", record)
+    return run_id
+
+
+def test_mkdocs_itself_builds_without_a_warning(folder: Path, tmp_path: Path) -> None:
+    done = made.mkdocs(folder, "build", "--strict", "--site-dir", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    assert (tmp_path / "out/comparisons/tiny/slow-vs-fast.html").is_file()
+
+
+def test_an_empty_workspace_builds(tmp_path: Path) -> None:
+    made.empty_workspace(tmp_path)
+    done = made.stackproof(tmp_path, "build", "--strict")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "No benchmark yet" in (tmp_path / "site/index.html").read_text()
+
+
+def test_a_benchmark_without_runs_builds_and_names_the_command(tmp_path: Path) -> None:
+    made.write_benchmark(made.empty_workspace(tmp_path) / "benchmarks")
+    assert made.stackproof(tmp_path, "build", "--strict").returncode == 0
+    assert "stackproof collect tiny" in (tmp_path / "site/index.html").read_text()
+
+
+def test_a_page_that_cites_a_retracted_run_fails_a_strict_build(tmp_path: Path) -> None:
+    made.small_workspace(tmp_path)
+    run_id = retract(tmp_path)
+    (tmp_path / "docs/notes.md").write_text(f"# Notes\n\nAs [run](runs/{run_id}/index.html) shows.\n")
+    done = made.stackproof(tmp_path, "build", "--strict")
+    assert done.returncode == 1
+    assert done.stderr == f"warning: notes.md: cites the retracted run {run_id}\n"
+    assert made.stackproof(tmp_path, "build").returncode == 0
+    assert made.mkdocs(tmp_path, "build", "--strict").returncode == 1
+
+
+def test_a_retracted_run_keeps_its_page_with_a_banner(tmp_path: Path) -> None:
+    made.small_workspace(tmp_path)
+    run_id = retract(tmp_path)
+    write(find(tmp_path), tmp_path / "out")
+    page = (tmp_path / f"out/runs/{run_id}/index.html").read_text()
+    assert "<strong>Retracted</strong> on 2026-11-30 15:00:00 by someone: wrong clock" in page
+
+
+def test_a_broken_link_in_a_hand_written_page_fails_a_strict_build(tmp_path: Path) -> None:
+    made.empty_workspace(tmp_path)
+    (tmp_path / "docs/notes.md").write_text("# Notes\n\n[nowhere](nowhere.md)\n")
+    done = made.stackproof(tmp_path, "build", "--strict")
+    assert done.returncode == 1
+    assert "nowhere.md" in done.stderr
+
+
+def test_broken_evidence_is_named_and_fails_a_strict_build(tmp_path: Path) -> None:
+    made.small_workspace(tmp_path)
+    broken = next(iter(scan(tmp_path / "evidence"))).path
+    (broken / "run.json").write_text("{}")
+    done = made.stackproof(tmp_path, "build", "--strict")
+    assert done.returncode == 1
+    assert broken.name in done.stderr
+    assert broken.name in (tmp_path / "site/evidence.html").read_text()
+
+
+def test_site_dir_and_pages_only(folder: Path, tmp_path: Path) -> None:
+    done = made.stackproof(folder, "build", "--site-dir", str(tmp_path / "public"))
+    assert done.stdout == f"Site: {tmp_path}/public\n"
+    assert (tmp_path / "public/index.html").is_file()
+    done = made.stackproof(folder, "build", "--pages-only")
+    assert done.stdout == f"Pages: {folder}/.stackproof/pages\n"
+    assert (folder / ".stackproof/pages/comparisons/tiny/slow-vs-fast.md").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("benchmarks/bad.yaml", "name: bad\nquestion: Q\n", "benchmarks/bad.yaml"),
+        ("mkdocs.yml", "site_name: x\ntheme: nothing\n", "mkdocs.yml"),
+        ("mkdocs.yml", "site_name: x\ntheme: {name: material}\n", "does not name the hook"),
+        ("mkdocs.yml", "site_name: [\n", "mkdocs.yml"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_2(tmp_path: Path, name: str, text: str, says: str) -> None:
+    made.empty_workspace(tmp_path)
+    (tmp_path / name).write_text(text)
+    done = made.stackproof(tmp_path, "build")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_missing_evidence_folder_is_one_line_and_exit_2(tmp_path: Path) -> None:
+    (made.empty_workspace(tmp_path) / "evidence").rmdir()
+    done = made.stackproof(tmp_path, "build")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "evidence" in done.stderr
+
+
+def test_serve_refuses_an_address_it_cannot_use(tmp_path: Path) -> None:
+    made.empty_workspace(tmp_path)
+    done = made.stackproof(tmp_path, "serve", "--address", "nonsense")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
