@@ -197,15 +197,16 @@ def _trial_config(trial: Trial, digests: dict[str, str]) -> dict[str, Any]:
 def _script_values(trial: Trial) -> dict[str, Any]:
     """What run.sh.jinja is filled with. A stack's own variables win over ours, but not over its settings."""
     threads = str(trial.settings["threads"])
+    # Timed launches find their code in the cache: no helper processes for the compiler that run beside the first steps.
+    helpers = {"TORCHINDUCTOR_COMPILE_THREADS": "1"} if trial.role is Role.TIMED else {}
     variables = {
         # Threads that spin while they wait take the cores from each other wherever these are shared.
         "OMP_WAIT_POLICY": "PASSIVE",
         "GOMP_SPINCOUNT": "0",
         "OMP_DYNAMIC": "FALSE",
-        # One compile worker, in the process itself: no helper processes that run beside the first steps.
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
+        **helpers,
         **trial.stack.environment.variables,
         "OMP_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,

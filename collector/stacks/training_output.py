@@ -80,7 +80,7 @@ def _collect_summary(out: Path, run: Path, absent: dict[str, str]) -> str | None
     if not isinstance(summary, dict):
         return "summary.json is not an object"
     kept = {key: value for key, value in summary.items() if not _is_no_number(value)}
-    absent.update({key: "it was not a finite number" for key in summary.keys() - kept.keys()})
+    absent.update(dict.fromkeys(summary.keys() - kept.keys(), "it was not a finite number"))
     (run / "samples").mkdir(parents=True, exist_ok=True)
     text = json.dumps(_without_no_numbers(kept), indent=1, sort_keys=True, allow_nan=False)
     (run / "samples/summary.json").write_text(text + "\n")

@@ -1,4 +1,4 @@
-"""A Llama-style decoder: RMS norms, rotary positions, causal self-attention, SwiGLU; no biases, output head not tied."""
+"""A Llama-style decoder: RMS norms, rotary positions, causal attention, SwiGLU; no biases, input and output untied."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ class Attention(nn.Module):
         super().__init__()
         self.heads = heads
         self.attend = ATTENTION[kind]
-        self.query, self.key, self.value, self.out = (
-            nn.Linear(hidden_size, hidden_size, bias=False) for _ in range(4)
-        )
+        self.query, self.key, self.value, self.out = (nn.Linear(hidden_size, hidden_size, bias=False) for _ in range(4))
 
     def forward(self, hidden: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
         """(batch, length, hidden) to the same."""
@@ -56,7 +54,9 @@ class Attention(nn.Module):
             project(hidden).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for project in (self.query, self.key, self.value)
         )
-        mixed = self.attend(rotate(query, cosine, sine).to(value.dtype), rotate(key, cosine, sine).to(value.dtype), value)
+        mixed = self.attend(
+            rotate(query, cosine, sine).to(value.dtype), rotate(key, cosine, sine).to(value.dtype), value
+        )
         return self.out(mixed.transpose(1, 2).flatten(-2))
 
 
