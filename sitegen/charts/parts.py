@@ -79,16 +79,14 @@ def waterfall(verdict: Verdict) -> Chart | None:
         plotly={
             "data": [_steps(steps, accounting.difference, unit)],
             "layout": layout(
-                90 + 38 * (len(steps) + 1),
+                90 + 44 * (len(steps) + 1),
                 showlegend=False,
                 xaxis=axis(
                     f"Difference a step ({unit.name})",
                     zeroline=True,
                     zerolinecolor="var(--sp-muted)",
-                    range=_span(steps, accounting.difference, unit),
                 ),
                 yaxis=axis(autorange="reversed", gridcolor="rgba(0,0,0,0)"),
-                margin={"l": 8, "r": 72, "t": 8, "b": 8},
             ),
         },
         svg=_waterfall_svg(steps, accounting.difference, unit),
@@ -137,13 +135,10 @@ def _steps(steps: list[tuple[str, float]], total: float, unit: Unit) -> dict[str
     return {
         "type": "waterfall",
         "orientation": "h",
-        "y": [*(name for name, _ in steps), "Measured difference"],
+        "y": [f"{name}<br>{difference(value, 's')}" for name, value in [*steps, ("Measured difference", total)]],
         "x": [*(unit(value) for _, value in steps), unit(total)],
         "measure": [*("relative" for _ in steps), "total"],
-        "text": [*(difference(value, "s") for _, value in steps), difference(total, "s")],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "hovertemplate": "<b>%{y}</b><br>%{text}<extra></extra>",
+        "hovertemplate": "<b>%{y}</b><extra></extra>",
         "connector": {"line": {"color": "var(--sp-muted)", "width": 1, "dash": "dot"}},
         "increasing": {"marker": {"color": "var(--sp-more)"}},
         "decreasing": {"marker": {"color": "var(--sp-less)"}},
@@ -165,18 +160,10 @@ def _bars_svg(parts: list[Part], sides: tuple[str, str], unit: Unit, totals: lis
     return draw("bars", width=WIDTH, bar=BAR, x=x, bars=bars, parts=parts, unit=unit.name)
 
 
-def _edges(steps: list[tuple[str, float]], unit: Unit) -> list[float]:
-    return list(accumulate((unit(value) for _, value in steps), initial=0.0))
-
-
-def _span(steps: list[tuple[str, float]], total: float, unit: Unit) -> tuple[float, float]:
-    """The range of a waterfall, with room for the labels beside its bars."""
-    return padded([*_edges(steps, unit), unit(total)], 0.24)
-
-
 def _waterfall_svg(steps: list[tuple[str, float]], total: float, unit: Unit) -> Any:
-    edges = _edges(steps, unit)
-    x = Axis(*_span(steps, total, unit), 190, WIDTH - 16)
+    edges = list(accumulate((unit(value) for _, value in steps), initial=0.0))
+    low, high = padded([*edges, unit(total)], 0.24)  # with room for the labels beside the bars
+    x = Axis(low, high, 190, WIDTH - 16)
     rows = [(name, value, *sorted((x.at(edges[i]), x.at(edges[i + 1])))) for i, (name, value) in enumerate(steps)]
     rows.append(("Measured difference", total, *sorted((x.at(0.0), x.at(unit(total))))))
     return draw("waterfall", width=WIDTH, x=x, rows=rows, zero=x.at(0.0), unit=unit.name, difference=difference)

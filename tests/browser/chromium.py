@@ -119,10 +119,9 @@ class Chromium:
         """Show the page as it prints."""
         self.call("Emulation.setEmulatedMedia", media="print", features=[])
 
-    def screenshot(self, path: Path) -> None:
-        """The whole page as PNG."""
-        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+    def screenshot(self, path: Path, width: int, height: int) -> None:
+        """The top of the page as PNG."""
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
         shot = self.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(shot["data"]))
 
