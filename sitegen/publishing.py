@@ -35,14 +35,14 @@ def build(workspace: Workspace, site_dir: Path | None = None) -> Published:
     """Build the site. Raises InputError on a configuration or evidence that cannot be used."""
     from mkdocs.commands.build import build as mkdocs_build  # noqa: PLC0415 (MkDocs is slow to import)
 
-    with _warnings() as heard, _our_errors(workspace):
+    with _listening() as heard, _our_errors(workspace, heard):
         config = _configuration(workspace, site_dir)
         config.plugins.on_startup(command="build", dirty=False)
         try:
             mkdocs_build(config)
         finally:
             config.plugins.on_shutdown()
-    return Published(Path(config.site_dir), tuple(heard))
+    return Published(Path(config.site_dir), tuple(heard.warnings))
 
 
 def serve(workspace: Workspace, address: str, open_browser: bool) -> None:
@@ -50,9 +50,10 @@ def serve(workspace: Workspace, address: str, open_browser: bool) -> None:
     from mkdocs.commands.serve import serve as mkdocs_serve  # noqa: PLC0415 (MkDocs is slow to import)
 
     _check_address(address)
+    with _listening() as heard, _our_errors(workspace, heard):
+        _configuration(workspace, None)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    with _our_errors(workspace):
-        _check_hook(_configuration(workspace, None))
+    with _our_errors(workspace, _Heard()):
         os.environ["NO_MKDOCS_2_WARNING"] = "true"
         mkdocs_serve(str(workspace.root / CONFIG), open_in_browser=open_browser, dev_addr=address)
 
@@ -90,25 +91,37 @@ def _check_address(address: str) -> None:
             ) from None
 
 
+class _Heard(logging.Handler):
+    """What MkDocs and its plugins complain about, as lines."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.warnings: list[str] = []
+        self.errors: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the message."""
+        kept = self.errors if record.levelno >= logging.ERROR else self.warnings
+        kept.append(" ".join(record.getMessage().split()))
+
+
 @contextmanager
-def _warnings() -> Iterator[list[str]]:
-    """Everything that MkDocs and its plugins warn about, as lines."""
-    heard: list[str] = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: heard.append(" ".join(record.getMessage().split()))  # type: ignore[method-assign]
+def _listening() -> Iterator[_Heard]:
+    """Keep MkDocs' warnings and errors, and print none."""
+    handler = _Heard()
     logger = logging.getLogger("mkdocs")
     before = logger.propagate
     logger.addHandler(handler)
     logger.propagate = False
     try:
-        yield heard
+        yield handler
     finally:
         logger.removeHandler(handler)
         logger.propagate = before
 
 
 @contextmanager
-def _our_errors(workspace: Workspace) -> Iterator[None]:
+def _our_errors(workspace: Workspace, heard: _Heard) -> Iterator[None]:
     """Turn what MkDocs raises into our errors; one that our hook raised inside MkDocs comes out as it was."""
     from mkdocs.exceptions import (  # noqa: PLC0415 (MkDocs is slow to import)
         Abort,
@@ -124,6 +137,5 @@ def _our_errors(workspace: Workspace) -> Iterator[None]:
             cause = cause.__cause__ or cause.__context__
         if isinstance(cause, StackproofError):
             raise cause from None
-        raise InputError(
-            " ".join(str(error).split()) or "MkDocs stopped", where=str(workspace.root / CONFIG), todo="correct it"
-        ) from None
+        what = heard.errors[0] if heard.errors else " ".join(str(error).split()) or "MkDocs stopped"
+        raise InputError(what, where=str(workspace.root / CONFIG), todo="correct the file") from None

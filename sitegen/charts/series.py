@@ -80,14 +80,19 @@ def _svg(lines: list[Line], factor: float, span: tuple[float, float], x_title: s
     xs = [x for line in lines for x in line.x]
     x = Axis(min(xs), max(xs) if max(xs) > min(xs) else min(xs) + 1, 64, WIDTH - 16)
     y = Axis(*span, HEIGHT - 44, 34)
-    drawn = [
-        (
-            line.name,
-            " ".join(f"{x.at(a)},{y.at(b / factor)}" for a, b in zip(line.x, line.y, strict=True) if b is not None),
-        )
-        for line in lines
-    ]
+    drawn = [(line.name, _pieces(line, x, y, factor)) for line in lines]
     return draw("lines", width=WIDTH, height=HEIGHT, x=x, y=y, lines=drawn, x_title=x_title, y_title=y_title)
+
+
+def _pieces(line: Line, x: Axis, y: Axis, factor: float) -> list[str]:
+    """The polylines of a line: a new one after each missing value; a lone value is a point."""
+    pieces: list[list[str]] = [[]]
+    for across, up in zip(line.x, line.y, strict=True):
+        if up is None:
+            pieces.append([])
+        else:
+            pieces[-1].append(f"{x.at(across)},{y.at(up / factor)}")
+    return [" ".join(piece if len(piece) > 1 else piece * 2) for piece in pieces if piece]
 
 
 def _alt(lines: list[Line], unit: str, thinned: bool) -> str:

@@ -125,8 +125,8 @@ def _step_charts(steps: dict[str, list[Any]]) -> list[Chart | None]:
     by_phase = [
         series.Line(
             phase,
-            [n for n, p in zip(numbers, steps["phase"], strict=True) if p == phase],
-            [d / 1e9 for d, p in zip(steps["duration_ns"], steps["phase"], strict=True) if p == phase],
+            numbers,
+            [d / 1e9 if p == phase else None for d, p in zip(steps["duration_ns"], steps["phase"], strict=True)],
         )
         for phase in phases
     ]

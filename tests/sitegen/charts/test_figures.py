@@ -102,6 +102,13 @@ def test_a_single_point_has_an_axis() -> None:
     assert "nan" not in str(chart.svg)
 
 
+def test_a_missing_value_breaks_the_line_in_both_drawings() -> None:
+    line = series.Line("x", [1, 2, 3, 4], [1.0, 2.0, None, 3.0])
+    chart = series.chart("x", "X", [line], x_title="", y_title="", unit="nats")
+    assert chart.plotly["data"][0]["y"] == [1.0, 2.0, None, 3.0]
+    assert chart.svg.count("<polyline") == 2
+
+
 def test_a_long_series_is_thinned_and_says_so() -> None:
     many = series.Line("x", list(range(9000)), [float(i) for i in range(9000)])
     chart = series.chart("x", "X", [many], x_title="", y_title="", unit="nats")

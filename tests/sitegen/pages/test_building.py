@@ -88,9 +88,10 @@ def test_site_dir_and_pages_only(folder: Path, tmp_path: Path) -> None:
     ("name", "text", "says"),
     [
         ("benchmarks/bad.yaml", "name: bad\nquestion: Q\n", "benchmarks/bad.yaml"),
-        ("mkdocs.yml", "site_name: x\ntheme: nothing\n", "mkdocs.yml"),
+        ("mkdocs.yml", "site_name: x\ntheme: nothing\n", "Unrecognised theme name: 'nothing'"),
         ("mkdocs.yml", "site_name: x\ntheme: {name: material}\n", "does not name the hook"),
         ("mkdocs.yml", "site_name: [\n", "mkdocs.yml"),
+        ("mkdocs.yml", "site_name: x\ndocs_dir: nowhere\n", "nowhere"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_2(tmp_path: Path, name: str, text: str, says: str) -> None:
