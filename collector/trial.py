@@ -100,8 +100,7 @@ def finish(
             redactions=tuple(redactions),
             duplicate_of_attempt=not _still_ours(setting.claims, workbench, draft),
         )
-        _write_json(workbench.run / RUN, run.to_json())
-        setting.redactor.file(workbench.run / RUN)
+        _write_run(workbench, run, setting.redactor)
     return run, seal(workbench.run, setting.evidence, run)
 
 
@@ -196,6 +195,14 @@ def _tail(path: Path) -> tuple[str, ...]:
 
 def _still_ours(claims: Claims, workbench: Workbench, draft: Run) -> bool:
     return claims.holder(draft.trial_key, draft.attempt) == workbench.token
+
+
+def _write_run(workbench: Workbench, run: Run, redactor: Redactor) -> None:
+    """Write run.json last and whole: from then on a dead collector's workbench can be sealed as it is."""
+    aside = workbench.path / RUN
+    _write_json(aside, run.to_json())
+    redactor.file(aside)
+    aside.replace(workbench.run / RUN)
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -25,7 +25,7 @@ WHOLE_NUMBERS = ("step", "start_ns", "duration_ns", "samples", "tokens")
 
 
 def collect(trial: Trial, out: Path, run: Path) -> Observed:
-    """Move and convert; `detail` names the first thing that is not there or not whole."""
+    """Copy and convert; `detail` names the first thing that is not there or not whole."""
     absent: dict[str, str] = {}
     problems = [
         _collect_steps(trial, out, run, absent),
@@ -33,7 +33,8 @@ def collect(trial: Trial, out: Path, run: Path) -> Observed:
         _collect_trace(trial, out, run),
     ]
     found = [problem for problem in problems if problem]
-    return Observed(complete=not found, detail="; ".join(found) or None, absent=absent)
+    wrote = any(out.iterdir())
+    return Observed(complete=not found, detail="; ".join(found) or None, absent=absent, anything=wrote)
 
 
 def read_summary(run: Path) -> dict[str, Any]:
@@ -94,7 +95,8 @@ def _collect_trace(trial: Trial, out: Path, run: Path) -> str | None:
     if not path.is_file():
         return "the profiler wrote no trace"
     (run / "traces").mkdir(parents=True, exist_ok=True)
-    shutil.move(path, run / "traces" / TRACE)
+    # Copied, not moved: a collector that dies here leaves the next one the same output.
+    shutil.copyfile(path, run / "traces" / TRACE)
     try:
         with gzip.open(run / "traces" / TRACE) as file:
             msgspec.json.decode(file.read(), type=_Trace)
