@@ -35,7 +35,8 @@ def account(selection: Selection, total: Effect) -> Accounting:
     parts = tuple(_part(name, runs) for name in _names(runs))
     difference = _difference(selection)
     top = [part.difference for part in parts if part.parent is None and part.difference is not None]
-    residual = difference - sum(top) if difference is not None and top else None
+    # To the picosecond: what lies below is the rounding of the sum, not time.
+    residual = round(difference - sum(top), 12) if difference is not None and top else None
     absent = _why_absent(selection, runs, difference, total)
     closure = explained = None
     if not absent and difference and residual is not None:

@@ -41,8 +41,12 @@ def judge(
 def judge_file(
     catalog: Catalog, file: BenchmarkFile, evidence: Path, *, slug: str | None = None, today: date | None = None
 ) -> list[Verdict]:
-    """The verdicts on all comparisons that a benchmark file declares, or on the one named `slug`."""
+    """The verdicts on all comparisons that a benchmark file declares, or on the one named `slug`.
+
+    Where all evidence is of one short form, the comparisons are those that the short form keeps.
+    """
     known = load(catalog, file.benchmark.name)
+    file = _in_force(file, known)
     chosen = [comparison for comparison in file.benchmark.comparisons if slug in {None, comparison.slug}]
     return [judge_evidence(known, file, comparison, evidence, today) for comparison in chosen]
 
@@ -105,6 +109,15 @@ def judge_evidence(
         evidence=tuple(run.run_id for run in cited),
         left_out=selection.left_out,
     )
+
+
+def _in_force(file: BenchmarkFile, known: Evidence) -> BenchmarkFile:
+    """The file with a short form merged over it, where the evidence is of that short form and of nothing else."""
+    profiles = {each.profile for each in (*known.runs, *known.plans)}
+    profile = next(iter(profiles)) if len(profiles) == 1 else None
+    if profile is None or profile == file.profile or profile not in file.benchmark.profiles:
+        return file
+    return benchmark_file.parse(file.source.text, file.source.path, profile)
 
 
 def _benchmark(file: BenchmarkFile, profile: str | None) -> Benchmark:

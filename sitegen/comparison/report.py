@@ -143,6 +143,7 @@ def _time(verdict: Verdict) -> list[str]:
             format.difference(part.difference, "s"),
         )
         for part in account.parts
+        if part.baseline or part.candidate
     ]
     if account.parts:
         rows.append(("Residual", "", "", format.difference(account.residual, "s")))

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from ledger import benchmark as benchmark_file
 from ledger import catalog
 from ledger.errors import InputError
-from ledger.run import Reason
+from ledger.run import BenchmarkOrigin, Reason
 from ledger.workspace import Workspace
 from sitegen.commands.compare import command
 from sitegen.comparison import judge_all, judge_file
@@ -87,6 +87,23 @@ def test_an_unknown_comparison_names_the_known_ones(workspace: Path):
 
 def test_a_missing_evidence_folder_is_an_input_error(workspace: Path):
     assert isinstance(compare("tiny", "--evidence", "nowhere").exception, InputError)
+
+
+def test_evidence_of_one_short_form_is_judged_by_what_the_short_form_keeps(workspace: Path):
+    again = {"adapter": "torch", "settings": {}}
+    full = [*BENCHMARK["comparisons"], {"baseline": "slow", "candidate": "again", "threshold": "5%"}]
+    short = {"stacks": {"again": None}, "comparisons": BENCHMARK["comparisons"]}
+    changes = {"stacks": {**BENCHMARK["stacks"], "again": again}, "comparisons": full, "profiles": {"demo": short}}
+    path = write_benchmark(workspace / "benchmarks", **changes)
+    origin = BenchmarkOrigin("tiny", profile="demo")
+    make_run(workspace / "evidence", changes=changes, benchmark=origin)
+    with catalog.open(workspace / "evidence") as opened:
+        verdicts = judge_file(opened, benchmark_file.read(path), workspace / "evidence")
+    assert [(each.slug, each.declared.profile) for each in verdicts] == [("slow-vs-fast", "demo")]
+    make_run(workspace / "evidence", repeat=2, changes=changes)
+    with catalog.open(workspace / "evidence") as opened:
+        verdicts = judge_file(opened, benchmark_file.read(path), workspace / "evidence")
+    assert [each.slug for each in verdicts] == ["slow-vs-fast", "slow-vs-again"]
 
 
 def test_a_threshold_changed_afterwards_does_not_count(workspace: Path):
