@@ -27,6 +27,7 @@ class Options:
 
     stacks: tuple[str, ...] = ()
     repeats: int | None = None
+    profiled: int | None = None
     retry_failed: bool = False
     commit: bool = True
 
@@ -54,6 +55,7 @@ def make_plan(workspace: Workspace, file: BenchmarkFile, options: Options) -> pl
         source=workspace.root,
         stacks=options.stacks,
         repeats=options.repeats,
+        profiled=options.profiled,
         retry_failed=options.retry_failed,
     )
     if made.excluded and not made.launches and not made.settled:

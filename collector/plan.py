@@ -74,6 +74,7 @@ def make_plan(
     source: Path,
     stacks: tuple[str, ...] = (),
     repeats: int | None = None,
+    profiled: int | None = None,
     retry_failed: bool = False,
 ) -> Plan:
     """The plan of one `collect`. Raises InputError for a stack that cannot be planned."""
@@ -84,7 +85,7 @@ def make_plan(
     }
     sealed.refresh()
     launches, excluded, settled = [], [], []
-    for name, role, repeat in launch_sequence(file, chosen, repeats):
+    for name, role, repeat in launch_sequence(file, chosen, repeats, profiled):
         trial = _trial(file, name, role, repeat, settings[name], environments[name])
         adapter = ADAPTERS[trial.stack.adapter]
         run_id = sealed.settling(trial.trial_key, retry_failed)
@@ -99,7 +100,9 @@ def make_plan(
     return Plan(origin, digest, tuple(launches), tuple(excluded), tuple(settled), environments)
 
 
-def launch_sequence(file: BenchmarkFile, stacks: list[str], repeats: int | None) -> list[tuple[str, Role, int]]:
+def launch_sequence(
+    file: BenchmarkFile, stacks: list[str], repeats: int | None, profiled: int | None
+) -> list[tuple[str, Role, int]]:
     """(stack, role, repeat) in launch order.
 
     One warm-up each, then timed rounds that run forward and backward in turn (A B B A …), so that drift of the host
@@ -108,9 +111,9 @@ def launch_sequence(file: BenchmarkFile, stacks: list[str], repeats: int | None)
     benchmark = file.benchmark
     declared = benchmark.stacks
     timed = {name: repeats or declared[name].repeats or benchmark.repeats.initial for name in stacks}
-    profiled = dict.fromkeys(stacks, benchmark.repeats.profiled)
+    traced = dict.fromkeys(stacks, benchmark.repeats.profiled if profiled is None else profiled)
     sequence: list[tuple[str, Role, int]] = []
-    for role, counts in ((Role.WARMUP, dict.fromkeys(stacks, 1)), (Role.TIMED, timed), (Role.PROFILED, profiled)):
+    for role, counts in ((Role.WARMUP, dict.fromkeys(stacks, 1)), (Role.TIMED, timed), (Role.PROFILED, traced)):
         for repeat in range(1, max(counts.values(), default=0) + 1):
             order = stacks if repeat % 2 else stacks[::-1]
             wanted = [name for name in order if repeat <= counts[name] and role in declared[name].roles]

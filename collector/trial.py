@@ -15,6 +15,7 @@ from typing import Any
 
 from collector import card as cards
 from collector import outcome as outcomes
+from collector import places
 from collector.claims import Claims
 from collector.engines.interface import Engine, Exit, LaunchRequest
 from collector.environment import cpu_pressure, environment_digest, host_name
@@ -87,6 +88,7 @@ def finish(
         observed = adapter.collect(trial, workbench.out, workbench.run)
         _complete_environment(workbench.run)
         cards.write(workbench.run, adapter.card(trial, workbench.run), trial)
+        _name_places(setting.workspace, workbench)
         redactions = _redact(workbench.run, setting.redactor)
         rows = derive.derive(workbench.run)
         derive.write(workbench.run, rows)
@@ -166,6 +168,12 @@ def _complete_environment(run: Path) -> None:
     environment = json.loads((run / "environment.json").read_bytes())
     environment["pressure"]["cpu_after"] = cpu_pressure()
     _write_json(run / "environment.json", environment)
+
+
+def _name_places(workspace: Path, workbench: Workbench) -> None:
+    known = places.known(workspace, workbench.out, workbench.run)
+    for log in (workbench.run / "logs").glob("*.log"):
+        places.rewrite(log, known)
 
 
 def _redact(run: Path, redactor: Redactor) -> list[str]:

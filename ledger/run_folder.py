@@ -85,7 +85,9 @@ def find(evidence: Path, run: str) -> RunFolder:
     """The run that `run` means: a path, an id, or the first digits of one. Raises InputError."""
     if (Path(run) / "run.json").is_file():
         return RunFolder(Path(run).resolve())
-    matches = [folder for folder in scan(evidence) if folder.run_id.startswith(run) or folder.path.name == run]
+    matches = [
+        folder for folder in scan(evidence) if run and (folder.run_id.startswith(run) or folder.path.name == run)
+    ]
     if len(matches) == 1:
         return matches[0]
     what = f"{len(matches)} runs start with {run!r}" if matches else f"no run {run!r}"

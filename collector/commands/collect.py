@@ -26,6 +26,7 @@ ENGINES = {"local": LocalEngine}
 @click.argument("benchmark")
 @click.option("--stack", "stacks", multiple=True, metavar="NAME", help="Only this stack (may be given again).")
 @click.option("--repeats", type=click.IntRange(min=1), help="Timed launches of each stack, instead of the file's.")
+@click.option("--profiled", type=click.IntRange(min=0), help="Profiled launches of each stack, instead of the file's.")
 @click.option("--profile", metavar="NAME", help="A named short form in the file, such as `demo`.")
 @click.option("--engine", type=click.Choice(list(ENGINES)), default="local", show_default=True, help="Where to launch.")
 @click.option("--retry-failed", is_flag=True, help="Launch failed trials again.")
@@ -43,6 +44,7 @@ def command(
     benchmark: str,
     stacks: tuple[str, ...],
     repeats: int | None,
+    profiled: int | None,
     profile: str | None,
     engine: str,
     retry_failed: bool,
@@ -56,7 +58,7 @@ def command(
     """
     workspace = workspaces.find()
     file = benchmark_file.read(workspace.find_benchmark(benchmark), profile)
-    options = batch.Options(stacks, repeats, retry_failed, not no_commit)
+    options = batch.Options(stacks, repeats, profiled, retry_failed, not no_commit)
     if dry_run:
         _print_plan(batch.make_plan(workspace, file, options), file, workspace, output)
         return 0

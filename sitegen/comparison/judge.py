@@ -113,7 +113,7 @@ def judge_evidence(
 
 def _in_force(file: BenchmarkFile, known: Evidence) -> BenchmarkFile:
     """The file with a short form merged over it, where the evidence is of that short form and of nothing else."""
-    profiles = {each.profile for each in (*known.runs, *known.plans)}
+    profiles = {run.profile for run in known.runs} | {row.profile for row in known.plans}
     profile = next(iter(profiles)) if len(profiles) == 1 else None
     if profile is None or profile == file.profile or profile not in file.benchmark.profiles:
         return file

@@ -25,7 +25,7 @@ from sitegen.comparison.verdict import (
     Standing,
     Treatment,
 )
-from sitegen.format import count, ratios, share
+from sitegen.format import count, difference, ratios, share
 
 LEAST_EXPLAINED = 0.8
 """Share of the difference that the accounting must explain before `wins` is ready."""
@@ -163,11 +163,27 @@ def _explanation(findings: Findings) -> Iterable[Gap]:
         text = f"where the difference lies is not known: {found.absent}"
         yield Gap(Note("explanation_missing", text), collect_command(findings))
     elif found.explained_share < LEAST_EXPLAINED:
-        text = (
-            f"the traces explain {share(found.explained_share)} of the difference, {share(LEAST_EXPLAINED)} are needed"
-        )
+        explained, needed = share(found.explained_share), share(LEAST_EXPLAINED)
+        text = f"the traces explain {explained} of the difference, {needed} are needed{_profilers_part(findings)}"
         runs = found.baseline_runs + found.candidate_runs
-        yield Gap(Note("explanation_incomplete", text, runs), collect_command(findings))
+        more = 2 * max(len(found.baseline_runs), len(found.candidate_runs))
+        yield Gap(Note("explanation_incomplete", text, runs), collect_command(findings, "--profiled", str(more)))
+
+
+def _profilers_part(findings: Findings) -> str:
+    """Words for a profiler that slows one side more than the other, by more than may stay unexplained; else nothing."""
+    overhead, ratio = findings.accounting.profiler_overhead, findings.effect.ratio
+    sides = [findings.selection.baseline.stack, findings.selection.candidate.stack]
+    if ratio is None or any(side not in overhead for side in sides):
+        return ""
+    gap = abs(overhead[sides[0]] - overhead[sides[1]])
+    if gap <= (1 - LEAST_EXPLAINED) * abs(1 - ratio):
+        return ""
+    costs = " and ".join(f"{side} by {difference(overhead[side], 'share')}" for side in sides)
+    return (
+        f"; the profiler itself changes {costs}, which is too uneven to tell a difference of {share(abs(1 - ratio))} "
+        "apart from it: more profiled launches narrow the parts, but do not take this cost away"
+    )
 
 
 def _decided_by_envelope(findings: Findings) -> bool:

@@ -101,6 +101,12 @@ def test_other_settings_are_another_trial(workspace: Path, stackproof: Cli) -> N
     assert "5 to launch, 0 excluded, 0 sealed already" in out
 
 
+def test_launches_of_each_kind_can_be_asked_for(workspace: Path, stackproof: Cli) -> None:
+    _, out, _ = stackproof("collect", "tiny", "--dry-run", "--stack", "fast", "--repeats", "2", "--profiled", "4")
+    roles = Counter(line.split()[2] for line in out.splitlines() if " fast " in line)
+    assert roles == {"warmup": 1, "timed": 2, "profiled": 4}
+
+
 def test_dry_run_launches_nothing_and_writes_nothing(workspace: Path, stackproof: Cli) -> None:
     code, out, _ = stackproof("collect", "tiny", "--dry-run")
     assert (code, "10 to launch" in out, "at most 3 min" in out) == (0, True, True), out
@@ -196,7 +202,16 @@ def test_the_trial_sees_only_the_variables_that_are_passed_on(
     monkeypatch.setenv("SOMETHING_ELSE", "visible")
     one_launch(workspace, 'echo "else=${SOMETHING_ELSE:-none} out=$STACKPROOF_OUT" >&2; exit 1')
     stackproof("collect", "tiny")
-    assert "else=none out=/" in str(only_failure(workspace).run.outcome.detail)
+    assert "else=none out=$STACKPROOF_OUT" in str(only_failure(workspace).run.outcome.detail)
+
+
+def test_logs_name_places_by_what_they_stand_for(workspace: Path, stackproof: Cli) -> None:
+    one_launch(workspace, 'echo "$STACKPROOF_WORKSPACE/x $0 $STACKPROOF_PYTHON" >&2; exit 1')
+    stackproof("collect", "tiny")
+    failed = only_failure(workspace)
+    said = "$STACKPROOF_WORKSPACE/x $RUN/launch/run.sh $PYTHON_PREFIX/bin/"
+    assert said in (failed.path / "logs/stderr.log").read_text()
+    assert all(str(workspace).encode() not in p.read_bytes() for p in failed.path.rglob("*") if p.is_file())
 
 
 def test_what_was_not_measured_is_absent_with_a_reason(workspace: Path, stackproof: Cli) -> None:

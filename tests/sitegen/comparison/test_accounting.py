@@ -62,6 +62,14 @@ def test_a_win_that_the_traces_do_not_explain_is_not_ready():
     assert "unexplained_residual" in {note.code for note in found.downgrades}
 
 
+@pytest.mark.parametrize(("fast_traced", "said"), [(0.060, True), (0.0665, False)])
+def test_a_profiler_that_slows_one_side_more_is_named(fast_traced: float, said: bool):
+    found = verdict(interleaved(SLOW, FAST) + profiled(traced(idle=0.11), traced(idle=fast_traced)))
+    (note,) = found.readiness.reasons
+    assert ("the profiler itself changes slow by +9.9 % and fast by" in note.text) is said
+    assert found.readiness.next_run == "stackproof collect tiny --profiled 6"
+
+
 def test_without_traces_a_win_is_not_ready_and_says_so():
     found = verdict(interleaved(SLOW, FAST))
     assert found.accounting.parts == ()
