@@ -6,7 +6,6 @@ patterns (`.gitignore`, `.gitattributes`) get the lines that they lack; a README
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 import json
 import os
@@ -16,6 +15,7 @@ from pathlib import Path
 from ledger import git
 from ledger.durable import storage_errors
 from ledger.errors import GitError, InputError
+from ledger.suggestion import nearest
 
 TEMPLATE = Path(__file__).with_name("workspace_template")
 EXAMPLES = Path(__file__).with_name("benchmarks")
@@ -75,9 +75,7 @@ def _example(name: str) -> Path:
     known = examples()
     if name in known:
         return EXAMPLES / f"{name}.yaml"
-    near = difflib.get_close_matches(name, known, n=1)
-    todo = f"did you mean {near[0]!r}?" if near else f"use one of: {', '.join(known)}"
-    raise InputError(f"no example {name!r}", todo=todo)
+    raise InputError(f"no example {name!r}", todo=nearest(name, known))
 
 
 def _refuse_to_overwrite(folder: Path, contents: dict[str, bytes]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from ledger.canonical import canonical_json, short_digest
 from ledger.durable import INCOMING, storage_errors, write_new
 from ledger.errors import InputError
 from ledger.run import BenchmarkOrigin, Role, trial_key
+from ledger.suggestion import nearest
 
 FORMAT = 1
 
@@ -154,9 +154,7 @@ def _choose(file: BenchmarkFile, wanted: tuple[str, ...]) -> list[str]:
     names = list(file.benchmark.stacks)
     for name in wanted:
         if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
-            todo = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"
-            raise InputError(f"no stack {name!r}", where=str(file.source.path), todo=todo)
+            raise InputError(f"no stack {name!r}", where=str(file.source.path), todo=nearest(name, names))
     return [name for name in names if name in wanted] if wanted else names
 
 
@@ -166,21 +164,16 @@ def resolve_settings(file: BenchmarkFile, name: str) -> dict[str, Any]:
     adapter = ADAPTERS.get(stack.adapter)
     kind = file.benchmark.workload.kind
     if adapter is None:
-        raise file.error(("stacks", name, "adapter"), f"unknown adapter {stack.adapter!r}", _nearest(stack.adapter))
+        raise file.error(
+            ("stacks", name, "adapter"), f"unknown adapter {stack.adapter!r}", nearest(stack.adapter, ADAPTERS)
+        )
     if kind not in adapter.workload_kinds:
         raise file.error(("stacks", name, "adapter"), f"the adapter {stack.adapter!r} cannot run a {kind!r} workload")
     try:
         return adapter.resolve(dict(stack.settings), file.benchmark)
     except SettingsError as error:
-        close = difflib.get_close_matches(error.key, error.known, n=1, cutoff=0.5)
-        known = f"known: {', '.join(error.known)}" if error.known else None
-        todo = f"did you mean {close[0]!r}?" if close and error.key not in error.known else known
+        todo = None if error.key in error.known else nearest(error.key, error.known)
         raise file.error(("stacks", name, "settings", error.key), error.what, todo) from None
-
-
-def _nearest(name: str) -> str:
-    close = difflib.get_close_matches(name, ADAPTERS, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(ADAPTERS)}"
 
 
 def _trial(

@@ -5,7 +5,6 @@ Both rooms read it: `collector` plans trials from it, `sitegen` takes the questi
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from ledger import quantity
 from ledger.canonical import digest
 from ledger.errors import InputError
+from ledger.suggestion import nearest
 from ledger.yaml_file import Location, YamlFile, parse_yaml, read_yaml
 
 NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
@@ -291,7 +291,7 @@ def _check(source: YamlFile, profile: str | None) -> BenchmarkFile:
         raise InputError(
             f"no profile {profile!r}",
             where=source.where(("profiles",)),
-            todo=_nearest(profile, list(benchmark.profiles)),
+            todo=nearest(profile, list(benchmark.profiles)),
         )
     return BenchmarkFile(source, benchmark, profile)
 
@@ -309,7 +309,7 @@ def _validate(source: YamlFile, data: Any, prefix: Location = ()) -> Benchmark:
                 raise result.error(
                     (*prefix, "comparisons", index, side),
                     f"no stack {stack!r}",
-                    _nearest(stack, list(benchmark.stacks)),
+                    nearest(stack, list(benchmark.stacks)),
                 )
         if comparison.baseline == comparison.candidate:
             raise result.error(
@@ -329,7 +329,7 @@ def _explain(source: YamlFile, error: ValidationError, prefix: Location) -> Inpu
     what, todo = problem["msg"], None
     if problem["type"] == "extra_forbidden":
         known = _known_keys(location[:-1])
-        what, todo = "unknown key", _nearest(str(location[-1]), known)
+        what, todo = "unknown key", nearest(str(location[-1]), known)
     elif problem["type"] == "missing":
         what = "is missing"
     elif problem["type"] == "too_short":
@@ -374,13 +374,6 @@ def _inner_model(annotation: Any) -> Any:
         return annotation
     inner = [found for found in map(_inner_model, getattr(annotation, "__args__", ())) if found is not None]
     return inner[-1] if inner else None
-
-
-def _nearest(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    if close:
-        return f"did you mean {close[0]!r}?"
-    return f"known: {', '.join(known)}" if known else "take it out"
 
 
 def _dotted(location: Location) -> str:

@@ -5,7 +5,6 @@ torch itself is imported only by the launched process; planning and collecting w
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 import json
 import os
@@ -130,9 +129,7 @@ def _explain(error: ValidationError) -> SettingsError:
     problem = error.errors()[0]
     key = str(problem["loc"][0])
     if problem["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(key, KNOWN, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        return SettingsError(key, f"unknown setting; {hint}(known: {', '.join(KNOWN)})", KNOWN)
+        return SettingsError(key, "unknown setting", KNOWN)
     what = problem["msg"].removeprefix("Input ").replace("should", "must", 1)
     return SettingsError(key, f"{what}, got {problem['input']!r}", KNOWN)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.stacks.interface import Ending, Observed, Trial
-from collector.stacks.registry import get
+from collector.stacks.registry import ADAPTERS
 from ledger import benchmark
 from ledger.run import Role
 from tests.factory import BENCHMARK, write_benchmark
@@ -29,7 +29,7 @@ def make_trial(folder: Path, settings: dict[str, Any], *, role: str = "timed", r
     stacks = {"one": {"adapter": "torch", "settings": settings, **stack}}
     path = write_benchmark(folder, workload=LEARNABLE, stacks=stacks, comparisons=[])
     declared = benchmark.read(path).benchmark
-    return Trial(declared, "one", get("torch").resolve(settings, declared), Role(role), repeat, "0" * 16)
+    return Trial(declared, "one", ADAPTERS["torch"].resolve(settings, declared), Role(role), repeat, "0" * 16)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def launch(trial: Trial, folder: Path, script: Path | None = None) -> Launched:
     """Write, run and collect a trial below `folder`; `script` runs instead of the one that was written."""
     out, run = folder / "out", folder / "run"
     out.mkdir(parents=True)
-    adapter = get("torch")
+    adapter = ADAPTERS["torch"]
     adapter.write_launch(trial, run / "launch")
     variables = {
         "PATH": os.environ["PATH"],

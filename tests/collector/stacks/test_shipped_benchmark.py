@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import collector
-from collector.stacks.registry import get
+from collector.stacks.registry import ADAPTERS
 from ledger import benchmark
 
 PATH = Path(collector.__file__).parent / "benchmarks/cpu-training.yaml"
@@ -14,7 +14,7 @@ PATH = Path(collector.__file__).parent / "benchmarks/cpu-training.yaml"
 @pytest.mark.parametrize("profile", [None, "demo"])
 def test_every_stack_resolves_and_differs_from_the_baseline_as_described(profile):
     declared = benchmark.read(PATH, profile).benchmark
-    resolved = {name: get("torch").resolve(stack.settings, declared) for name, stack in declared.stacks.items()}
+    resolved = {name: ADAPTERS["torch"].resolve(stack.settings, declared) for name, stack in declared.stacks.items()}
     base = resolved["eager"]
     changed = {name: {key for key in base if found[key] != base[key]} for name, found in resolved.items()}
     expected = {

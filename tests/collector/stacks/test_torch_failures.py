@@ -1,7 +1,7 @@
 import pytest
 
 from collector.stacks.interface import Ending
-from collector.stacks.registry import get
+from collector.stacks.registry import ADAPTERS
 from ledger.run import Reason
 
 
@@ -21,15 +21,17 @@ def ending(*log):
     ],
 )
 def test_what_torch_says_when_memory_is_out(log):
-    assert get("torch").failure_reason(ending("Traceback (most recent call last):", log, "")) is Reason.OUT_OF_MEMORY
+    assert (
+        ADAPTERS["torch"].failure_reason(ending("Traceback (most recent call last):", log, "")) is Reason.OUT_OF_MEMORY
+    )
 
 
 def test_a_missing_library_is_the_environments_fault():
-    assert get("torch").failure_reason(ending("ModuleNotFoundError: No module named 'torch'")) is (
+    assert ADAPTERS["torch"].failure_reason(ending("ModuleNotFoundError: No module named 'torch'")) is (
         Reason.ENVIRONMENT_FAILED
     )
 
 
 @pytest.mark.parametrize("log", ["", "step 3 loss 2.0", "ZeroDivisionError: division by zero", "memory 512 MB"])
 def test_other_lines_give_no_reason(log):
-    assert get("torch").failure_reason(ending(log)) is None
+    assert ADAPTERS["torch"].failure_reason(ending(log)) is None

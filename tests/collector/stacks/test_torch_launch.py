@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from collector.stacks.registry import get
+from collector.stacks.registry import ADAPTERS
 from ledger import parquet
 from ledger.run import Reason
 from tests.collector.stacks.launching import launch, make_trial
@@ -64,7 +64,7 @@ def test_summary_holds_work_and_what_torch_uses(eager):
 
 
 def test_card_says_what_was_trained(eager):
-    card = get("torch").card(eager.trial, eager.run)
+    card = ADAPTERS["torch"].card(eager.trial, eager.run)
     assert card["workload"]["model"]["model_arch"]["num_params"] == summary(eager)["parameters"]
     assert card["workload"]["model"]["precision"] == "fp32"
     assert card["workload"]["model"]["epochs"] == 1
@@ -86,7 +86,7 @@ def test_runs_again_elsewhere_from_the_folder_alone(eager, tmp_path):
 def test_repeats_differ_by_seed_and_share_the_evaluation_data(eager, tmp_path):
     other = launch(make_trial(tmp_path, {"micro_batch_size": 4}, repeat=2), tmp_path)
     assert steps(other)["loss"][0] != steps(eager)["loss"][0]
-    assert get("torch").digests(other.trial.benchmark) == get("torch").digests(eager.trial.benchmark)
+    assert ADAPTERS["torch"].digests(other.trial.benchmark) == ADAPTERS["torch"].digests(eager.trial.benchmark)
 
 
 def test_micro_batches_and_attention_do_not_change_the_work(eager, tmp_path):
@@ -115,7 +115,7 @@ def test_trace_holds_the_profiled_steps_with_shapes_and_memory(profiled):
     assert any(event["name"] == "[memory]" for event in events)
     products = [event for event in events if event["name"] == "aten::mm"]
     assert all(event["args"]["Input Dims"] for event in products)
-    assert get("torch").card(profiled.trial, profiled.run)["metric_source"] == {"traces": ["json"]}
+    assert ADAPTERS["torch"].card(profiled.trial, profiled.run)["metric_source"] == {"traces": ["json"]}
 
 
 def test_counted_flops_agree_with_the_formula(profiled):
@@ -128,7 +128,7 @@ def test_breaking_the_memory_limit_is_out_of_memory(tmp_path):
     found = launch(make_trial(tmp_path, {}, memory_limit="40 MiB"), tmp_path)
     assert found.ending.exit_code != 0
     assert not found.observed.complete
-    assert get("torch").failure_reason(found.ending) is Reason.OUT_OF_MEMORY
+    assert ADAPTERS["torch"].failure_reason(found.ending) is Reason.OUT_OF_MEMORY
 
 
 def test_other_data_than_planned_is_an_error(eager, tmp_path):

@@ -1,9 +1,8 @@
 import pytest
 
 from collector.stacks.interface import SettingsError
-from collector.stacks.registry import ADAPTERS, get
+from collector.stacks.registry import ADAPTERS
 from ledger import benchmark
-from ledger.errors import InputError
 from tests.collector.stacks.launching import make_trial
 from tests.factory import write_benchmark
 
@@ -14,21 +13,20 @@ def declared(tmp_path):
 
 
 def test_defaults_are_filled_in(declared):
-    assert get("torch").resolve({}, declared) == {
+    assert ADAPTERS["torch"].resolve({}, declared) == {
         "compile": False,
         "compile_mode": None,
         "threads": 1,
         "attention": "sdpa",
         "micro_batch_size": 2,
     }
-    assert get("torch").resolve({"compile": True}, declared)["compile_mode"] == "default"
+    assert ADAPTERS["torch"].resolve({"compile": True}, declared)["compile_mode"] == "default"
 
 
 @pytest.mark.parametrize(
     ("settings", "key", "words"),
     [
-        ({"thread": 2}, "thread", "did you mean 'threads'"),
-        ({"zzz": 2}, "zzz", "known: compile, compile_mode, threads, attention, micro_batch_size"),
+        ({"thread": 2}, "thread", "unknown setting"),
         ({"threads": 0}, "threads", "greater than or equal to 1, got 0"),
         ({"threads": "two"}, "threads", "valid integer, got 'two'"),
         ({"compile": 1}, "compile", "valid boolean, got 1"),
@@ -39,15 +37,9 @@ def test_defaults_are_filled_in(declared):
 )
 def test_a_setting_that_cannot_be_used_is_named(declared, settings, key, words):
     with pytest.raises(SettingsError, match=words) as error:
-        get("torch").resolve(settings, declared)
+        ADAPTERS["torch"].resolve(settings, declared)
     assert error.value.key == key
     assert "threads" in error.value.known
-
-
-def test_unknown_adapter_names_the_nearest():
-    with pytest.raises(InputError, match=r"no adapter 'torhc'; did you mean 'torch'\?"):
-        get("torhc")
-    assert ADAPTERS["torch"] is get("torch")
 
 
 def test_planning_never_imports_torch():
@@ -75,7 +67,7 @@ def tools(tmp_path, monkeypatch):
 
 @pytest.mark.torch
 def test_compile_without_a_compiler_is_a_missing_prerequisite(tools, monkeypatch):
-    adapter = get("torch")
+    adapter = ADAPTERS["torch"]
     found = adapter.missing({"compile": True})
     assert found is not None
     assert "no g++" in found.what
@@ -90,10 +82,10 @@ def test_compile_without_a_compiler_is_a_missing_prerequisite(tools, monkeypatch
 
 
 def test_digests_tell_model_and_data_apart_and_are_quick_the_second_time(tmp_path, declared):
-    first = get("torch").digests(declared)
+    first = ADAPTERS["torch"].digests(declared)
     assert {name: len(value) for name, value in first.items()} == {"model": 64, "dataset": 64, "adapter": 64}
     other = make_trial(tmp_path, {}).benchmark
-    second = get("torch").digests(other)
+    second = ADAPTERS["torch"].digests(other)
     assert second["model"] == first["model"]
     assert second["dataset"] != first["dataset"]
 
@@ -102,7 +94,7 @@ def test_script_quotes_variables_and_keeps_settings_true(tmp_path):
     trial = make_trial(
         tmp_path, {"threads": 2}, environment={"variables": {"NOTE": "it's $HOME", "OMP_NUM_THREADS": "7"}}
     )
-    get("torch").write_launch(trial, tmp_path / "launch")
+    ADAPTERS["torch"].write_launch(trial, tmp_path / "launch")
     script = (tmp_path / "launch/run.sh").read_text()
     assert """export NOTE='it'"'"'s $HOME'\n""" in script
     assert "export OMP_NUM_THREADS=2\n" in script
@@ -113,7 +105,7 @@ def test_script_quotes_variables_and_keeps_settings_true(tmp_path):
 def test_only_a_warm_up_launch_empties_the_compile_cache(tmp_path):
     scripts = {}
     for role in ("warmup", "timed", "profiled"):
-        get("torch").write_launch(make_trial(tmp_path, {"compile": True}, role=role), tmp_path / role)
+        ADAPTERS["torch"].write_launch(make_trial(tmp_path, {"compile": True}, role=role), tmp_path / role)
         scripts[role] = (tmp_path / role / "run.sh").read_text()
     assert [role for role, script in scripts.items() if "rm -rf" in script] == ["warmup"]
     caches = {role: next(line for line in text.splitlines() if "cache=" in line) for role, text in scripts.items()}

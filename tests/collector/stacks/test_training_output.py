@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.stacks.registry import get
+from collector.stacks.registry import ADAPTERS
 from ledger import parquet
 from tests.collector.stacks.launching import make_trial
 
@@ -35,7 +35,7 @@ def write(out: Path, lines, summary='{"evaluation_loss": 1.5}', trace=None):
 def collect(tmp_path):
     def run(role="timed"):
         trial = make_trial(tmp_path / "benchmark", {}, role=role)
-        return get("torch").collect(trial, tmp_path / "out", tmp_path / "run"), tmp_path / "run"
+        return ADAPTERS["torch"].collect(trial, tmp_path / "out", tmp_path / "run"), tmp_path / "run"
 
     return run
 
@@ -122,7 +122,7 @@ def test_a_trace_is_moved_and_one_that_is_cut_off_is_told(tmp_path, collect):
         folder = tmp_path / name
         folder.mkdir()
         write(folder / "out", [line(step) for step in range(30)], trace=trace)
-        observed = get("torch").collect(trial, folder / "out", folder / "run")
+        observed = ADAPTERS["torch"].collect(trial, folder / "out", folder / "run")
         assert (folder / "run/traces/rank-0.json.gz").read_bytes() == trace
         assert observed.complete is (name == "whole")
         assert observed.complete or observed.detail.startswith("the trace is not whole")
