@@ -12,9 +12,25 @@ from ledger.errors import InputError
 
 Location = tuple[str | int, ...]
 
+_DEEPEST = 50
+_MOST_VALUES = 100_000
+"""Far beyond any file that people write: what nests deeper, or repeats itself into more, is made to do harm."""
+
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that keeps dates as text and refuses a key that stands twice."""
+    """SafeLoader that keeps dates as text and refuses a key that stands twice, and nesting without an end."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self._depth == _DEEPEST:
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, f"nests deeper than {_DEEPEST} levels", mark)
+        self._depth += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -78,7 +94,7 @@ def parse_yaml(text: str, path: Path) -> YamlFile:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         raise InputError(f"is not valid YAML ({error.problem})", where=where, todo="correct the line") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise InputError(f"is not valid YAML ({error})", where=str(path), todo="correct the file") from None
     if node is None or not isinstance(data, dict):
         kind = "empty" if data is None else f"a {type(data).__name__}"
@@ -87,12 +103,16 @@ def parse_yaml(text: str, path: Path) -> YamlFile:
         )
     lines: dict[Location, int] = {}
     _note_lines(node, (), lines, set())
+    if len(lines) > _MOST_VALUES:
+        raise InputError(
+            f"holds more than {_MOST_VALUES:,} values, its anchors repeated", where=str(path), todo="write less in it"
+        )
     return YamlFile(path, text, data, lines)
 
 
 def _note_lines(node: yaml.Node, location: Location, lines: dict[Location, int], above: set[int]) -> None:
     lines.setdefault(location, node.start_mark.line + 1)
-    if id(node) in above:
+    if id(node) in above or len(lines) > _MOST_VALUES:
         return
     above = above | {id(node)}
     if isinstance(node, yaml.MappingNode):
