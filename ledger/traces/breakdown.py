@@ -16,8 +16,9 @@ import numpy as np
 from ledger.traces import work as pieces
 from ledger.traces.classes import CLASSES, ClassTable, Role, table
 from ledger.traces.flops import has_no_rule
-from ledger.traces.interface import ABSENT, DEVICE_KINDS, Events, Int64, Kind, Trace
+from ledger.traces.interface import ABSENT, DEVICE_KINDS, Int64, Kind
 from ledger.traces.intervals import EMPTY, Booleans, Intervals, single, union_of
+from ledger.traces.trace import Events, Trace
 
 PARTS = ("compute", "exposed_communication", "exposed_copy", "input_wait", "host_gap", "idle")
 """The parts, in precedence: a nanosecond belongs to the first that claims it."""
@@ -131,7 +132,7 @@ class _Explainer:
         hotspots = tuple(self._hotspots(work, windows))
         trace = self.trace
         return Breakdown(
-            trace.rank, trace.world_size, trace.has_device, steps, hotspots, tuple(dict.fromkeys(self.warnings))
+            trace.rank, trace.facts.world_size, trace.has_device, steps, hotspots, tuple(dict.fromkeys(self.warnings))
         )
 
     def _with_role(self, role: Role, *kinds: Kind) -> Int64:
@@ -235,11 +236,12 @@ class _Explainer:
         )
         counted = self.events.where(*(DEVICE_KINDS if self.trace.has_device else (Kind.OP,)))
         launched = np.where(launch == UNKNOWN, self.events.start, launch)[counted]
-        known = self.events.flops != ABSENT
+        flops = self.trace.flops
+        counted_at = self.events.start[flops.event]
         complete = not any(has_no_rule(name) for name in self.trace.names)
         for span, window in zip(spans, windows, strict=True):
             mine = {name: found.clip(*window).length for name, found in parts.items()}
-            during = (self.events.start >= span.start) & (self.events.start < span.end)
+            during = (counted_at >= span.start) & (counted_at < span.end)
             yield Step(
                 number=span.number,
                 count=span.count,
@@ -249,7 +251,7 @@ class _Explainer:
                 classes={kind: found.clip(*window).length for kind, found in classes.items()},
                 communication=claims["exposed_communication"].clip(*window).length,
                 launches=int(((launched >= span.start) & (launched < span.end)).sum()),
-                flops=int(self.events.flops[known & during].sum()) if complete and known.any() else None,
+                flops=int(flops.value[during].sum()) if complete and len(flops) else None,
             )
 
     def _hotspots(self, work: pieces.Work, windows: list[tuple[int, int]]) -> Iterator[Hotspot]:

@@ -1,24 +1,27 @@
 """What a trace is to the rest of the house, and what reads one.
 
-A format turns a file into `Trace`: integer columns that no later step has to parse again. Everything that is known
-about a profiler's file layout stays in its format's module.
+A format turns a file into rows of the tables below, a batch at a time, so that a file's size never decides how much
+memory reading it takes. Everything that is known about a profiler's file layout stays in its format's module.
 """
 
 from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 Int64 = npt.NDArray[np.int64]
 
 ABSENT = -1
-"""A correlation, external id or operation count that the event does not carry."""
+"""In a column of numbers: what the event does not carry."""
 
 
 class Kind(enum.IntEnum):
@@ -33,67 +36,147 @@ class Kind(enum.IntEnum):
     KERNEL = 3
     MEMCPY = 4
     MEMSET = 5
+    PYTHON = 6
+    """A Python frame: where the host is, no work of its own."""
+    DEVICE_RANGE = 7
+    """An annotation drawn over the device work that it launched."""
+    OTHER = 8
+    """A timed event of the profiler itself, or of a category that no rule knows."""
 
 
 DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
+HOST_KINDS = (Kind.OP, Kind.ANNOTATION, Kind.RUNTIME)
+
+_WORD = pa.dictionary(pa.int32(), pa.string())
+
+EVENTS = pa.schema(
+    [
+        ("kind", pa.int8()),  # Kind
+        ("category", _WORD),  # the profiler's own word for it
+        ("name", _WORD),
+        ("process", _WORD),  # of device work: the device
+        ("thread", _WORD),  # of device work: the stream
+        ("start_ns", pa.int64()),
+        ("duration_ns", pa.int64()),
+        ("correlation", pa.int64()),  # links a launch with its device work
+        ("external_id", pa.int64()),  # links device work with the operator that launched it
+        ("flops", pa.int64()),  # operations by the shapes recorded; null without a rule or shapes
+        ("bytes", pa.int64()),  # moved by a copy or fill
+        ("blocks_per_sm", pa.float32()),  # thread blocks of a kernel over the device's multiprocessors
+    ]
+)
+"""Every timed event, in the file's order. Times are integer nanoseconds of the trace's clock. Null: not recorded."""
+
+CALLS = pa.schema(
+    [
+        ("kind", pa.int8()),
+        ("name", _WORD),
+        ("process", _WORD),
+        ("thread", _WORD),
+        ("start_ns", pa.int64()),
+        ("duration_ns", pa.int64()),
+        ("correlation", pa.int64()),
+        ("external_id", pa.int64()),
+        ("operation", pa.string()),  # as the profiler spells it
+        ("elements_in", pa.int64()),
+        ("elements_out", pa.int64()),
+        ("dtype", pa.string()),
+        ("group", pa.string()),
+        ("group_size", pa.int64()),
+        ("ranks", pa.string()),
+        ("sequence", pa.int64()),
+        ("shapes", pa.string()),  # JSON: shapes of the inputs
+        ("types", pa.string()),  # JSON: data types of the inputs
+    ]
+)
+"""Events that may belong to a collective: those that carry its arguments, and those of communication by name."""
+
+MEMORY = pa.schema(
+    [
+        ("at_ns", pa.int64()),
+        ("device", pa.string()),  # cpu, or the profiler's device type and index, such as cuda:0
+        ("bytes", pa.int64()),  # allocated; negative: freed
+        ("allocated_bytes", pa.int64()),  # in use after it, counted since profiling began
+        ("reserved_bytes", pa.int64()),  # held by the allocator after it
+    ]
+)
+"""Allocations and frees, in the file's order."""
 
 
-@dataclass(frozen=True)
-class Events:
-    """Events as columns of equal length, in the file's order. Times are integer nanoseconds of the trace's clock."""
+@dataclass
+class Batch:
+    """Some rows of each table, in the file's order."""
 
-    kind: Int64
-    name: Int64
-    """Index into `Trace.names`."""
-    track: Int64
-    """One number a (process, thread) or (device, stream)."""
-    start: Int64
-    end: Int64
-    correlation: Int64
-    """Links a launch with its device work; ABSENT where there is none."""
-    external: Int64
-    """Links device work with the operator that launched it; ABSENT where there is none."""
-    flops: Int64
-    """Floating-point operations by the shapes recorded; ABSENT where the operator has no rule or no shapes."""
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def where(self, *kinds: Kind) -> Int64:
-        """Indices of the events of these kinds."""
-        return np.flatnonzero(np.isin(self.kind, kinds)).astype(np.int64)
+    events: pa.RecordBatch | None = None
+    calls: pa.RecordBatch | None = None
+    memory: pa.RecordBatch | None = None
 
 
-@dataclass(frozen=True)
-class Trace:
-    """One rank's trace."""
+@dataclass
+class Facts:
+    """What a file says beside its rows. Parts of one file are added up."""
 
-    path: Path
-    names: tuple[str, ...]
-    events: Events
-    total: int
-    """Events in the file, of any kind."""
-    rank: int | None
+    total: int = 0
+    """Entries in the file, of any kind."""
+    untimed: int = 0
+    """Entries that carry no duration by nature: metadata, flow arrows, instants."""
+    salvaged: int = 0
+    """Events that were read only after their text was repaired."""
+    lost: Counter[str] = field(default_factory=Counter)
+    """Events that could not be read, by reason; the reason completes `each …`."""
+    cut: str | None = None
+    """How the file breaks off before its end; None when it is whole."""
+    rank: int | None = None
     """None where neither the file nor its name tells."""
-    world_size: int | None
-    warnings: tuple[str, ...] = ()
-    """What the reader had to leave out or assume, each with a count."""
+    world_size: int | None = None
+    has_distributed_info: bool = False
+    devices: list[dict[str, object]] = field(default_factory=list)
+    """Properties of the devices, as the profiler wrote them."""
 
-    @property
-    def has_device(self) -> bool:
-        """Whether any work of a device is recorded; without it the host is the device."""
-        return bool(np.isin(self.events.kind, DEVICE_KINDS).any())
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Self:
+        """From what `dataclasses.asdict` made."""
+        return cls(**{**data, "lost": Counter(data["lost"])})
+
+    def add(self, other: Facts) -> None:
+        """Take in another part of the same file."""
+        self.total += other.total
+        self.untimed += other.untimed
+        self.salvaged += other.salvaged
+        self.lost += other.lost
+        self.cut = self.cut or other.cut
+        self.rank = other.rank if self.rank is None else self.rank
+        self.world_size = other.world_size if self.world_size is None else self.world_size
+        self.has_distributed_info |= other.has_distributed_info
+        self.devices = self.devices or other.devices
+
+
+@dataclass(frozen=True)
+class Part:
+    """The share of a file that one process reads: every `of`-th piece, from the `number`-th."""
+
+    number: int = 0
+    of: int = 1
 
 
 class Format(ABC):
-    """One file layout. A new one is one module with a subclass, named in `ledger.traces.FORMATS`."""
+    """One file layout. A new one is one module with a subclass, named in `ledger.traces.reading.FORMATS`."""
 
     name: ClassVar[str]
+    """What to call it in a sentence, with its file endings."""
 
     @abstractmethod
     def recognises(self, path: Path, head: bytes) -> bool:
-        """Whether the file looks like this format; `head` is its first bytes, decompressed where it is gzip."""
+        """Whether the file looks like this format; `head` is its first bytes, decompressed where they are packed."""
+
+    def parts(self, path: Path) -> int:  # noqa: ARG002 (most formats are read in one piece)
+        """In how many parts the file is worth reading at once."""
+        return 1
 
     @abstractmethod
-    def read(self, path: Path) -> Trace:
-        """The file as columns. Raises InputError when it is not a whole file of this format."""
+    def read(self, path: Path, facts: Facts, part: Part) -> Iterator[Batch]:
+        """The rows of a part, a batch at a time; `facts` is filled in and is whole when the iterator ends.
+
+        Raises InputError when the file is not of this format or nothing in it can be read. What else is wrong with it
+        is counted in `facts`.
+        """

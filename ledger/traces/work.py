@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ledger.traces.classes import CLASSES, ClassTable, Role
-from ledger.traces.interface import DEVICE_KINDS, Int64, Kind, Trace
+from ledger.traces.interface import DEVICE_KINDS, Int64, Kind
 from ledger.traces.intervals import Booleans
+from ledger.traces.trace import Trace
 
 COMMUNICATION = len(CLASSES)
 COPY = COMMUNICATION + 1

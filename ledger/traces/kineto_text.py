@@ -1,0 +1,263 @@
+"""Events out of Kineto's text: typed decoding of what is well formed, event by event of what is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ledger.traces.chunks import SEAM
+from ledger.traces.interface import ABSENT, Facts, Int64
+from ledger.traces.kineto_rows import MISSING, Args, Rows
+
+_EXACT = 2.0**43
+"""Up to here (microseconds, 101 days) a float64 lies within half a nanosecond of any text with three decimals."""
+_LONGEST = 2**62
+_NULL = msgspec.Raw(b"null")
+
+
+class _Event(msgspec.Struct, gc=False):
+    """An event as the profiler writes them today."""
+
+    ph: str
+    name: str = ""
+    cat: str = ""
+    pid: Any = None
+    tid: Any = None
+    ts: float = float("nan")
+    dur: float = float("nan")
+    args: Args = Args()
+
+
+class _ExactEvent(msgspec.Struct, gc=False):
+    """The same with times as text."""
+
+    ph: str
+    name: str = ""
+    cat: str = ""
+    pid: Any = None
+    tid: Any = None
+    ts: msgspec.Raw = _NULL
+    dur: msgspec.Raw = _NULL
+    args: Args = Args()
+
+
+class _LooseEvent(msgspec.Struct, gc=False):
+    """Any object at all."""
+
+    ph: Any = None
+    name: Any = None
+    cat: Any = None
+    pid: Any = None
+    tid: Any = None
+    ts: msgspec.Raw = _NULL
+    dur: msgspec.Raw = _NULL
+    args: msgspec.Raw = _NULL
+
+
+_events = msgspec.json.Decoder(list[_Event]).decode
+_exact_events = msgspec.json.Decoder(list[_ExactEvent]).decode
+_entries = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_loose = msgspec.json.Decoder(_LooseEvent).decode
+_args = msgspec.json.Decoder(Args).decode
+_fields = attrgetter("ph", "cat", "name", "pid", "tid", "ts", "dur", "args")
+_FRACTION = re.compile(rb'"ts"\s*:\s*-?\d+[.eE]')
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+
+
+def decode(chunk: bytes, facts: Facts) -> Rows:
+    """The events of a JSON array. What is malformed in it is repaired, or counted in `facts`."""
+    try:
+        events = _events(chunk)
+        if not events:
+            return Rows.none()
+        ph, cat, name, pid, tid, ts, dur, args = zip(*map(_fields, events), strict=True)
+        start = np.array(ts)
+        if _beyond(start, chunk):
+            start_ns, duration_ns = _exact_times(_exact_events(chunk))
+        else:
+            start_ns, duration_ns = _rounded(start), _rounded(np.array(dur))
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _salvaged(chunk[1:-1], facts)
+    facts.total += len(events)
+    return Rows(ph, cat, name, pid, tid, start_ns, duration_ns, args)
+
+
+def last_events(rest: bytes, facts: Facts) -> tuple[Rows, bytes, bool]:
+    """The events before the closing bracket, the text after it, and whether the bracket is there."""
+    try:
+        _entries(b"[" + rest)
+    except msgspec.DecodeError as error:
+        end = _TRAILING.search(str(error))
+        if end is not None:
+            close = rest.rindex(b"]", 0, int(end[1])) + 1
+            return decode(b"[" + rest[:close], facts), rest[close:], True
+    else:
+        return decode(b"[" + rest, facts), b"", True
+    return _broken_end(rest, facts)
+
+
+def _broken_end(rest: bytes, facts: Facts) -> tuple[Rows, bytes, bool]:
+    """The same where the text is malformed or breaks off."""
+    close = re.search(rb"\}\s*,?\s*\](?=\s*(?:,\s*\"|\}|$))", rest)
+    if close:
+        return _salvaged(rest[: close.start() + 1], facts), rest[close.end() :], True
+    body = rest.rstrip(b" \t\r\n,")
+    if not body:
+        return Rows.none(), b"", False
+    if body == b"]":  # a comma stood before it
+        return Rows.none(), b"", True
+    return _salvaged(body, facts), b"", False
+
+
+def nanoseconds(text: bytes) -> int | None:
+    """Integer nanoseconds of a JSON number (or a string holding one) in microseconds; None when it is neither.
+
+    Digits beyond the nanosecond are rounded half to even.
+    """
+    text = text.strip(b'"')
+    whole, _, fraction = text.partition(b".")
+    if whole.isdigit() and len(whole) < 16 and len(fraction) <= 3 and (not fraction or fraction.isdigit()):
+        return int(whole) * 1000 + (int(fraction.ljust(3, b"0")) if fraction else 0)
+    try:
+        exact = Decimal(text.decode("ascii")) * 1000
+        return round(exact) if abs(exact) < _LONGEST else None
+    except (InvalidOperation, ValueError):
+        return None
+
+
+def _beyond(start: np.ndarray[Any, Any], chunk: bytes) -> bool:
+    """Whether these times need more digits than a float64 has; whole microseconds have them up to 2^53."""
+    latest = np.abs(start).max(initial=0.0, where=np.isfinite(start))
+    return bool(latest >= _EXACT and (latest >= 2**53 or _FRACTION.search(chunk)))
+
+
+def _rounded(times: np.ndarray[Any, Any]) -> Int64:
+    """Microseconds in integer nanoseconds: the whole part and the fraction apart, so that neither is lost."""
+    bad = ~(np.abs(times) < _LONGEST / 1000)
+    if bad.any():
+        times = np.where(bad, 0.0, times)
+    whole = np.floor(times)
+    exact = whole.astype(np.int64) * 1000 + np.rint((times - whole) * 1000).astype(np.int64)
+    return np.where(bad, MISSING, exact) if bad.any() else exact
+
+
+def _exact_times(events: list[_ExactEvent]) -> tuple[Int64, Int64]:
+    return _parsed([bytes(each.ts) for each in events]), _parsed([bytes(each.dur) for each in events])
+
+
+def _parsed(texts: list[bytes]) -> Int64:
+    """Nanoseconds of microseconds as text."""
+    column = pa.array(texts, pa.binary()).cast(pa.string())
+    column = pc.if_else(pc.equal(column, "null"), None, column)
+    try:
+        decimals = pc.fill_null(column.cast(pa.decimal128(30, 3)), 0)
+    except pa.ArrowInvalid:
+        return _or_missing(nanoseconds(text) for text in texts)
+    low = np.frombuffer(decimals.buffers()[1], dtype=np.int64)[::2][: len(texts)]
+    return np.where(np.asarray(column.is_null()), MISSING, low)
+
+
+def _or_missing(times: Iterator[int | None]) -> Int64:
+    return np.array([MISSING if time is None else time for time in times], dtype=np.int64)
+
+
+def _salvaged(text: bytes, facts: Facts) -> Rows:
+    """Events one by one, repaired where they can be."""
+    found = [event for piece in _pieces(text) for event in _from_piece(piece, facts)]
+    if not found:
+        return Rows.none()
+    return Rows(
+        ph=[_word(each.ph) for each in found],
+        cat=[_word(each.cat) for each in found],
+        name=[_word(each.name) for each in found],
+        pid=[_word(each.pid) for each in found],
+        tid=[_word(each.tid) for each in found],
+        start=_or_missing(nanoseconds(bytes(each.ts)) for each in found),
+        duration=_or_missing(nanoseconds(bytes(each.dur)) for each in found),
+        args=[_arguments(bytes(each.args)) for each in found],
+    )
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """The text cut at every seam."""
+    start = 0
+    for seam in SEAM.finditer(text):
+        yield text[start : seam.start() + 1]
+        start = seam.start() + seam[0].index(b"{")
+    yield text[start:]
+
+
+def _from_piece(piece: bytes, facts: Facts) -> Iterator[_LooseEvent]:
+    """The events of a piece: one, or more where they begin with other keys."""
+    for attempt, text in enumerate(_repairs(piece)):
+        try:
+            entries = [bytes(each) for each in _entries(b"[" + text + b"]")]
+            events = [_loose(each) for each in entries if each.startswith(b"{")]
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            continue
+        facts.total += len(entries)
+        if len(events) < len(entries):
+            facts.lost["is not an object"] += len(entries) - len(events)
+        facts.salvaged += len(events) if attempt else 0
+        yield from events
+        return
+    facts.total += 1
+    facts.lost["is no valid JSON"] += 1
+
+
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_NO_NUMBER = re.compile(r"(?<=[\s:,\[])-?(?:NaN|nan|Infinity|[Ii]nf)(?=\s*[,\]}])")
+_NO_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_NAME = re.compile(r'("name"\s*:\s*")(.*?)("\s*(?:,\s*"(?:pid|tid|ph|cat|ts|dur|args|id|s|bp)"\s*:|\}))', re.DOTALL)
+_COMMA = re.compile(r",(?=\s*[\]}])")
+
+
+def _repairs(piece: bytes) -> Iterator[bytes]:
+    """The text as it is, then with ever more of what profilers are known to get wrong made right."""
+    piece = piece.strip(b" \t\r\n,")
+    if not piece:
+        return
+    yield piece
+    text = _CONTROL.sub(" ", piece.decode(errors="replace"))
+    yield text.encode()
+    text = _COMMA.sub("", _NO_NUMBER.sub("null", _NO_ESCAPE.sub(r"\\\\", text)))
+    yield text.encode()
+    yield _NAME.sub(lambda found: found[1] + re.sub(r'(?<!\\)"', r"\"", found[2]) + found[3], text).encode()
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _arguments(raw: bytes) -> Args:
+    """The event's arguments; of badly typed ones the ids."""
+    try:
+        return _args(raw)
+    except msgspec.MsgspecError:
+        pass
+    try:
+        loose = msgspec.json.decode(raw)
+    except msgspec.MsgspecError:
+        return Args()
+    if not isinstance(loose, dict):
+        return Args()
+    return Args(
+        correlation=_id(loose.get("correlation")),
+        external=_id(loose.get("External id")),
+        external_old=_id(loose.get("external id")),
+        bytes=_id(loose.get("bytes")),
+    )
+
+
+def _id(value: Any) -> int:
+    number = int(value) if isinstance(value, str) and value.isdigit() else value
+    good = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < _LONGEST
+    return number if good else ABSENT

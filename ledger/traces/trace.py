@@ -1,0 +1,234 @@
+"""One rank's trace in memory: the columns that its explanation needs, as small as they can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ledger.traces.interface import ABSENT, CALLS, DEVICE_KINDS, HOST_KINDS, MEMORY, Batch, Facts, Int64, Kind
+
+Int32 = npt.NDArray[np.int32]
+
+_KEPT = (*HOST_KINDS, *DEVICE_KINDS)
+
+
+@dataclass(frozen=True)
+class Events:
+    """Operators, annotations, runtime calls and device work as columns of equal length, in the file's order.
+
+    Times are integer nanoseconds of the trace's clock.
+    """
+
+    kind: npt.NDArray[np.int8]
+    name: Int32
+    """Index into `Trace.names`."""
+    track: Int32
+    """One number a (process, thread) or (device, stream): index into `Trace.tracks`."""
+    start: Int64
+    end: Int64
+    correlation: Int64
+    """Links a launch with its device work; ABSENT where there is none."""
+    external: Int64
+    """Links device work with the operator that launched it; ABSENT where there is none."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def where(self, *kinds: Kind) -> Int64:
+        """Indices of the events of these kinds."""
+        return np.flatnonzero(np.isin(self.kind, kinds)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """A number that few events carry."""
+
+    event: Int64
+    """Indices into the events, ascending."""
+    value: npt.NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+
+@dataclass(frozen=True)
+class Track:
+    """Where events happen one after another."""
+
+    process: str
+    """Of device work: the device."""
+    thread: str
+    """Of device work: the stream."""
+    is_device: bool
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One rank's trace."""
+
+    path: Path
+    names: tuple[str, ...]
+    tracks: tuple[Track, ...]
+    events: Events
+    flops: Sparse
+    """Operations of operators, by the shapes recorded."""
+    bytes: Sparse
+    """What copies and fills moved."""
+    blocks: Sparse
+    """Thread blocks of kernels over the device's multiprocessors."""
+    calls: pa.Table
+    """Schema CALLS: events that may belong to a collective."""
+    memory: pa.Table
+    """Schema MEMORY."""
+    facts: Facts
+
+    @property
+    def rank(self) -> int | None:
+        """None where neither the file nor its name tells."""
+        return self.facts.rank
+
+    @property
+    def has_device(self) -> bool:
+        """Whether any work of a device is recorded; without it the host is the device."""
+        return bool(np.isin(self.events.kind, DEVICE_KINDS).any())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader had to leave out or repair, a line each with its count."""
+        facts = self.facts
+        return tuple(
+            [f"{count} event{'s were' if count > 1 else ' was'} left out: each {reason}"
+             for reason, count in facts.lost.most_common()]
+            + ([f"{facts.salvaged} damaged events were repaired"] if facts.salvaged else [])
+            + ([f"{facts.cut}: what comes after is missing"] if facts.cut else [])
+        )  # fmt: skip
+
+
+class Collecting:
+    """Batches on their way into a trace."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, int] = {}
+        self._tracks: dict[Track, int] = {}
+        self._columns: list[tuple[npt.NDArray[Any], ...]] = []
+        self._sparse: dict[str, list[tuple[Int64, npt.NDArray[Any]]]] = {
+            name: [] for name in ("flops", "bytes", "blocks_per_sm")
+        }
+        self._calls: list[pa.RecordBatch] = []
+        self._memory: list[pa.RecordBatch] = []
+        self._count = 0
+
+    def add(self, batch: Batch) -> None:
+        """Keep what the explanation needs of a batch."""
+        if batch.calls is not None:
+            self._calls.append(batch.calls)
+        if batch.memory is not None:
+            self._memory.append(batch.memory)
+        if batch.events is not None:
+            self._add_events(batch.events)
+
+    def _add_events(self, events: pa.RecordBatch) -> None:
+        kind = events.column("kind").to_numpy()
+        kept = np.flatnonzero(np.isin(kind, _KEPT))
+        if not kept.size:
+            return
+        if kept.size < len(kind):
+            events = events.take(pa.array(kept))
+        kind = kind[kept]
+        start = events.column("start_ns").to_numpy()
+        self._columns.append(
+            (
+                kind,
+                self._name_codes(events.column("name")),
+                self._track_codes(events, kind),
+                start,
+                start + events.column("duration_ns").to_numpy(),
+                _filled(events.column("correlation")),
+                _filled(events.column("external_id")),
+            )
+        )
+        for name, found in self._sparse.items():
+            column = events.column(name)
+            if column.null_count < len(column):
+                valid = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+                found.append((valid + self._count, column.drop_null().to_numpy()))
+        self._count += len(kind)
+
+    def trace(self, path: Path, facts: Facts) -> Trace:
+        """The trace; the batches are given up on the way, so that nothing is held twice."""
+        columns = []
+        for place, dtype in enumerate((np.int8, np.int32, np.int32, np.int64, np.int64, np.int64, np.int64)):
+            columns.append(np.concatenate([each[place] for each in self._columns] or [np.empty(0, dtype)]))
+            self._columns = [(*each[:place], np.empty(0, dtype), *each[place + 1 :]) for each in self._columns]
+        return Trace(
+            path=path,
+            names=tuple(self._names),
+            tracks=tuple(self._tracks),
+            events=Events(*columns),
+            flops=_sparse(self._sparse["flops"], np.int64),
+            bytes=_sparse(self._sparse["bytes"], np.int64),
+            blocks=_sparse(self._sparse["blocks_per_sm"], np.float32),
+            calls=_table(self._calls, CALLS),
+            memory=_table(self._memory, MEMORY),
+            facts=facts,
+        )
+
+    def _name_codes(self, column: pa.DictionaryArray) -> Int32:
+        known = self._names
+        codes = [known.setdefault(word, len(known)) for word in column.dictionary.to_pylist()]
+        indices: Int32 = column.indices.to_numpy()
+        return np.array(codes, dtype=np.int32)[indices]
+
+    def _track_codes(self, events: pa.RecordBatch, kind: npt.NDArray[np.int8]) -> Int32:
+        processes, threads = events.column("process"), events.column("thread")
+        wide = len(threads.dictionary) * 2
+        local = processes.indices.to_numpy().astype(np.int64) * wide
+        local += threads.indices.to_numpy() * 2 + np.isin(kind, DEVICE_KINDS)
+        values, codes = _distinct(local, wide * max(len(processes.dictionary), 1))
+        known = self._tracks
+        found = []
+        for value in values.tolist():
+            process, rest = divmod(value, wide)
+            track = Track(processes.dictionary[process].as_py(), threads.dictionary[rest // 2].as_py(), bool(rest % 2))
+            found.append(known.setdefault(track, len(known)))
+        return np.array(found, dtype=np.int32)[codes]
+
+
+def collect(batches: Iterable[Batch], path: Path, facts: Facts) -> Trace:
+    """A trace of all the batches."""
+    collecting = Collecting()
+    for batch in batches:
+        collecting.add(batch)
+    return collecting.trace(path, facts)
+
+
+def _distinct(values: Int64, bound: int) -> tuple[Int64, Int64]:
+    """The distinct values, ascending, and each value's place among them; without sorting where the range is small."""
+    if bound > 4 * len(values) + 1024:
+        found, codes = np.unique(values, return_inverse=True)
+        return found, codes
+    present = np.zeros(bound, dtype=np.bool_)
+    present[values] = True
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[values]
+
+
+def _filled(column: pa.Array) -> Int64:
+    if not column.null_count:
+        return column.to_numpy()  # type: ignore[no-any-return]
+    return column.fill_null(ABSENT).to_numpy()  # type: ignore[no-any-return]
+
+
+def _sparse(found: list[tuple[Int64, npt.NDArray[Any]]], dtype: type[np.int64] | type[np.float32]) -> Sparse:
+    if not found:
+        return Sparse(np.empty(0, dtype=np.int64), np.empty(0, dtype=dtype))
+    return Sparse(np.concatenate([places for places, _ in found]), np.concatenate([values for _, values in found]))
+
+
+def _table(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_batches(batches, schema).unify_dictionaries()
