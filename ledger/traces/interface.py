@@ -110,6 +110,8 @@ class Batch:
     events: pa.RecordBatch | None = None
     calls: pa.RecordBatch | None = None
     memory: pa.RecordBatch | None = None
+    place: int = 0
+    """Orders the batches of all parts of a file."""
 
 
 @dataclass

@@ -24,6 +24,7 @@ from ledger.traces.source import Source
 WORTH_SHARING = 8 * 2**20
 """Bytes of a packed file from which on a second process pays."""
 
+_LAST = 2**31
 _RANK = re.compile(r"rank[-_.]?(\d+)", re.IGNORECASE)
 _DISTRIBUTED = re.compile(rb'"distributedInfo"\s*:\s*(?=\{)')
 
@@ -47,14 +48,14 @@ class Kineto(Format):
         chunks = Chunks(source, part)
         columns = Columns(facts)
         try:
-            for chunk in chunks:
-                yield from columns.batches(decode(chunk, facts))
+            for count, chunk in enumerate(chunks):
+                yield from columns.batches(decode(chunk, facts), part.number + part.of * count)
         except NoEventsError as error:
             raise (_nothing(path, source.cut) if source.cut else _unrelated(path, error)) from None
         if part.number:
             return
         rows, tail, ended = last_events(chunks.rest, facts)
-        yield from columns.batches(rows)
+        yield from columns.batches(rows, _LAST)
         if source.cut or not ended:
             facts.cut = source.cut or "the JSON ends before its events do"
             if facts.total == sum(facts.lost.values()):

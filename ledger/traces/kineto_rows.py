@@ -172,7 +172,7 @@ class Columns:
         self._known = 0
         self._flags = np.empty((0, 3), dtype=np.bool_)
 
-    def batches(self, rows: Rows) -> Iterator[Batch]:
+    def batches(self, rows: Rows, place: int) -> Iterator[Batch]:
         """At most one batch."""
         if not rows.ph:
             return
@@ -181,7 +181,7 @@ class Columns:
         memory = self._memory(np.flatnonzero(kinds == _MEMORY), rows)
         self.facts.untimed += int((kinds == _UNTIMED).sum() + (kinds == _MEMORY).sum())
         events, calls = self._timed(kinds, timed, rows)
-        yield Batch(events, calls, memory)
+        yield Batch(events, calls, memory, place)
 
     def _readable(self, kinds: npt.NDArray[np.int8], rows: Rows) -> npt.NDArray[np.bool_]:
         lost = self.facts.lost

@@ -23,6 +23,7 @@ from ledger.traces.trace import Collecting, Trace
 FORMATS: tuple[Format, ...] = (Kineto(),)
 """Every format, in the order they are asked."""
 
+_PLACES = b"stackproof_places"
 TABLES = {"events": EVENTS, "calls": CALLS, "memory": MEMORY}
 
 
@@ -53,7 +54,7 @@ def read(path: Path, tables: Path | None = None) -> Trace:
                 collecting.add(batch)
         for other in others:
             facts.add(other.wait())
-            for batch in other.batches():
+            for batch in batches(other.folder, other.part.number):
                 collecting.add(batch)
     return collecting.trace(path, facts)
 
@@ -64,6 +65,7 @@ class _Writing:
     def __init__(self, folder: Path | None, part: Part) -> None:
         self._folder, self._part = folder, part
         self._writers: dict[str, pq.ParquetWriter] = {}
+        self._places: dict[str, list[int]] = {name: [] for name in TABLES}
 
     def __enter__(self) -> _Writing:
         if self._folder is not None:
@@ -72,7 +74,8 @@ class _Writing:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for writer in self._writers.values():
+        for name, writer in self._writers.items():
+            writer.add_key_value_metadata({_PLACES: json.dumps(self._places[name])})
             writer.close()
 
     def write(self, batch: Batch) -> None:
@@ -82,6 +85,7 @@ class _Writing:
         for name, rows in (("events", batch.events), ("calls", batch.calls), ("memory", batch.memory)):
             if rows is not None and len(rows):
                 self._table(name).write_batch(rows)
+                self._places[name].append(batch.place)
 
     def _table(self, name: str) -> pq.ParquetWriter:
         if name not in self._writers:
@@ -101,7 +105,7 @@ class _Elsewhere:
     """A part that another process reads into Parquet files."""
 
     def __init__(self, process: subprocess.Popen[bytes], path: Path, folder: Path, part: Part) -> None:
-        self._process, self._path, self._folder, self._part = process, path, folder, part
+        self._process, self._path, self.folder, self.part = process, path, folder, part
 
     def wait(self) -> Facts:
         """What the part's reader learnt, once it is done. Raises InputError when it failed."""
@@ -111,20 +115,22 @@ class _Elsewhere:
             raise InputError(f"could not be read ({line})", where=str(self._path), todo="free memory or disk space")
         return Facts.of(json.loads(out))
 
-    def batches(self) -> Iterator[Batch]:
-        """Its rows."""
-        for name, schema in TABLES.items():
-            file = self._folder / f"{name}-{self._part.number}.parquet"
-            if file.is_file():
-                for rows in _row_groups(file, schema):
-                    yield Batch(**{name: rows})
+
+def batches(folder: Path, part: int | None = None) -> Iterator[Batch]:
+    """The rows of the tables in a folder, or of one part of them, a row group at a time."""
+    for name, schema in TABLES.items():
+        for file in sorted(folder.glob(f"{name}-{'*' if part is None else part}.parquet")):
+            for place, rows in _row_groups(file, schema):
+                yield Batch(**{name: rows}, place=place)
 
 
-def _row_groups(file: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _row_groups(file: Path, schema: pa.Schema) -> Iterator[tuple[int, pa.RecordBatch]]:
     words = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     with pq.ParquetFile(file, read_dictionary=words) as parquet:
-        for group in range(parquet.num_row_groups):
-            yield from parquet.read_row_group(group).to_batches()
+        places = json.loads((parquet.metadata.metadata or {}).get(_PLACES, b"[]"))
+        for group, place in enumerate(places):
+            for rows in parquet.read_row_group(group).to_batches():
+                yield place, rows
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from ledger.traces.interface import ABSENT, CALLS, DEVICE_KINDS, HOST_KINDS, MEM
 
 Int32 = npt.NDArray[np.int32]
 
+_SPARSE = {"flops": np.int64, "bytes": np.int64, "blocks_per_sm": np.float32}
 _KEPT = (*HOST_KINDS, *DEVICE_KINDS)
 
 
@@ -110,30 +111,37 @@ class Trace:
         )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class _Columns:
+    """One batch of events."""
+
+    place: int
+    dense: list[npt.NDArray[Any]]
+    """The columns of Events."""
+    sparse: dict[str, tuple[Int64, npt.NDArray[Any]] | None]
+    """Of each of _SPARSE: the rows that have it, and their values."""
+
+
 class Collecting:
     """Batches on their way into a trace."""
 
     def __init__(self) -> None:
         self._names: dict[str, int] = {}
         self._tracks: dict[Track, int] = {}
-        self._columns: list[tuple[npt.NDArray[Any], ...]] = []
-        self._sparse: dict[str, list[tuple[Int64, npt.NDArray[Any]]]] = {
-            name: [] for name in ("flops", "bytes", "blocks_per_sm")
-        }
-        self._calls: list[pa.RecordBatch] = []
-        self._memory: list[pa.RecordBatch] = []
-        self._count = 0
+        self._columns: list[_Columns] = []
+        self._calls: list[tuple[int, pa.RecordBatch]] = []
+        self._memory: list[tuple[int, pa.RecordBatch]] = []
 
     def add(self, batch: Batch) -> None:
         """Keep what the explanation needs of a batch."""
         if batch.calls is not None:
-            self._calls.append(batch.calls)
+            self._calls.append((batch.place, batch.calls))
         if batch.memory is not None:
-            self._memory.append(batch.memory)
+            self._memory.append((batch.place, batch.memory))
         if batch.events is not None:
-            self._add_events(batch.events)
+            self._add_events(batch.events, batch.place)
 
-    def _add_events(self, events: pa.RecordBatch) -> None:
+    def _add_events(self, events: pa.RecordBatch, place: int) -> None:
         kind = events.column("kind").to_numpy()
         kept = np.flatnonzero(np.isin(kind, _KEPT))
         if not kept.size:
@@ -143,37 +151,38 @@ class Collecting:
         kind = kind[kept]
         start = events.column("start_ns").to_numpy()
         self._columns.append(
-            (
-                kind,
-                self._name_codes(events.column("name")),
-                self._track_codes(events, kind),
-                start,
-                start + events.column("duration_ns").to_numpy(),
-                _filled(events.column("correlation")),
-                _filled(events.column("external_id")),
+            _Columns(
+                place,
+                [
+                    kind,
+                    self._name_codes(events.column("name")),
+                    self._track_codes(events, kind),
+                    start,
+                    start + events.column("duration_ns").to_numpy(),
+                    _filled(events.column("correlation")),
+                    _filled(events.column("external_id")),
+                ],
+                {name: _given(events.column(name)) for name in _SPARSE},
             )
         )
-        for name, found in self._sparse.items():
-            column = events.column(name)
-            if column.null_count < len(column):
-                valid = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-                found.append((valid + self._count, column.drop_null().to_numpy()))
-        self._count += len(kind)
 
     def trace(self, path: Path, facts: Facts) -> Trace:
-        """The trace; the batches are given up on the way, so that nothing is held twice."""
+        """The trace, in the file's order; the batches are given up on the way, so that nothing is held twice."""
+        self._columns.sort(key=lambda each: each.place)
+        sparse = {name: _sparse(self._columns, name, dtype) for name, dtype in _SPARSE.items()}
         columns = []
         for place, dtype in enumerate((np.int8, np.int32, np.int32, np.int64, np.int64, np.int64, np.int64)):
-            columns.append(np.concatenate([each[place] for each in self._columns] or [np.empty(0, dtype)]))
-            self._columns = [(*each[:place], np.empty(0, dtype), *each[place + 1 :]) for each in self._columns]
+            columns.append(np.concatenate([each.dense[place] for each in self._columns] or [np.empty(0, dtype)]))
+            for each in self._columns:
+                each.dense[place] = np.empty(0, dtype)
         return Trace(
             path=path,
             names=tuple(self._names),
             tracks=tuple(self._tracks),
             events=Events(*columns),
-            flops=_sparse(self._sparse["flops"], np.int64),
-            bytes=_sparse(self._sparse["bytes"], np.int64),
-            blocks=_sparse(self._sparse["blocks_per_sm"], np.float32),
+            flops=sparse["flops"],
+            bytes=sparse["bytes"],
+            blocks=sparse["blocks_per_sm"],
             calls=_table(self._calls, CALLS),
             memory=_table(self._memory, MEMORY),
             facts=facts,
@@ -224,11 +233,26 @@ def _filled(column: pa.Array) -> Int64:
     return column.fill_null(ABSENT).to_numpy()  # type: ignore[no-any-return]
 
 
-def _sparse(found: list[tuple[Int64, npt.NDArray[Any]]], dtype: type[np.int64] | type[np.float32]) -> Sparse:
-    if not found:
-        return Sparse(np.empty(0, dtype=np.int64), np.empty(0, dtype=dtype))
-    return Sparse(np.concatenate([places for places, _ in found]), np.concatenate([values for _, values in found]))
+def _given(column: pa.Array) -> tuple[Int64, npt.NDArray[Any]] | None:
+    """Where a column has values, and these; None where it has none."""
+    if column.null_count == len(column):
+        return None
+    return np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)), column.drop_null().to_numpy()
 
 
-def _table(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_batches(batches, schema).unify_dictionaries()
+def _sparse(batches: list[_Columns], name: str, dtype: type) -> Sparse:
+    places: list[Int64] = [np.empty(0, dtype=np.int64)]
+    values: list[npt.NDArray[Any]] = [np.empty(0, dtype=dtype)]
+    first = 0
+    for each in batches:
+        given = each.sparse[name]
+        if given is not None:
+            places.append(given[0] + first)
+            values.append(given[1])
+        first += len(each.dense[0])
+    return Sparse(np.concatenate(places), np.concatenate(values))
+
+
+def _table(batches: list[tuple[int, pa.RecordBatch]], schema: pa.Schema) -> pa.Table:
+    ordered = [rows for _, rows in sorted(batches, key=lambda each: each[0])]
+    return pa.Table.from_batches(ordered, schema).unify_dictionaries()
