@@ -17,7 +17,7 @@ from ledger.traces import work as pieces
 from ledger.traces.classes import CLASSES, ClassTable, Role, table
 from ledger.traces.flops import has_no_rule
 from ledger.traces.interface import ABSENT, DEVICE_KINDS, Int64, Kind
-from ledger.traces.intervals import EMPTY, Booleans, Intervals, single, union_of
+from ledger.traces.intervals import EMPTY, Booleans, Intervals, union_of
 from ledger.traces.trace import Events, Trace
 
 PARTS = ("compute", "exposed_communication", "exposed_copy", "input_wait", "host_gap", "idle")
@@ -254,30 +254,21 @@ class _Explainer:
                 flops=int(flops.value[during].sum()) if complete and len(flops) else None,
             )
 
-    def _hotspots(self, work: pieces.Work, windows: list[tuple[int, int]]) -> Iterator[Hotspot]:
-        inside = EMPTY
-        for window in windows:
-            inside = inside | single(*window)
-        time = inside.before(work.end) - inside.before(work.start)
-        names = self.events.name[work.event]
-        calls = np.bincount(
-            self.events.name[np.unique(work.event[inside.contains(work.start)])], minlength=len(self.trace.names)
-        )
-        totals: dict[int, dict[int, int]] = {}
-        for name, code, spent in zip(names.tolist(), work.code.tolist(), time.tolist(), strict=True):
-            if spent:
-                by_code = totals.setdefault(name, {})
-                by_code[code] = by_code.get(code, 0) + spent
+    def _hotspots(self, work: pieces.Work, windows: list[tuple[int, int]]) -> list[Hotspot]:
+        edges = np.array(windows, dtype=np.int64).reshape(-1, 2)
+        inside = union_of(edges[:, 0], edges[:, 1])
+        spent = inside.before(work.end) - inside.before(work.start)
+        names, kinds = len(self.trace.names), len(_KINDS)
+        time = np.zeros((names, kinds), dtype=np.int64)
+        np.add.at(time, (self.events.name[work.event], work.code), spent)
+        called = np.zeros(len(self.events), dtype=np.bool_)
+        called[work.event[inside.contains(work.start)]] = True
+        calls = np.bincount(self.events.name[called], minlength=names)
         found = [
-            Hotspot(
-                self.trace.names[name],
-                _KINDS[max(by_code, key=lambda code: by_code[code])],
-                int(calls[name]),
-                sum(by_code.values()),
-            )
-            for name, by_code in totals.items()
+            Hotspot(self.trace.names[name], _KINDS[int(time[name].argmax())], int(calls[name]), int(time[name].sum()))
+            for name in np.flatnonzero(time.any(axis=1)).tolist()
         ]
-        yield from sorted(found, key=lambda spot: (-spot.time, spot.name))
+        return sorted(found, key=lambda spot: (-spot.time, spot.name))
 
 
 _KINDS = (*CLASSES, "communication", "copy", "input_wait")

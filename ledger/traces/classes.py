@@ -61,7 +61,7 @@ class ClassTable:
 @cache
 def table() -> ClassTable:
     """The table that ships with stackproof."""
-    data = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    data = yaml.load(TABLE.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
     rules = tuple((rule["class"], _any(rule["patterns"])) for rule in data["classes"])
     unknown = {kind for kind, _ in rules} - set(CLASSES)
     if unknown:

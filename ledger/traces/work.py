@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ledger.traces.classes import CLASSES, ClassTable, Role
 from ledger.traces.interface import DEVICE_KINDS, Int64, Kind
 from ledger.traces.intervals import Booleans
+from ledger.traces.nesting import nest
 from ledger.traces.trace import Trace
 
 COMMUNICATION = len(CLASSES)
@@ -51,15 +53,13 @@ def on_device(trace: Trace, table: ClassTable, optimizer: Booleans) -> Work:
 def on_host(trace: Trace, table: ClassTable) -> Work:
     """Self time of the host's operators, thread by thread."""
     events = trace.events
-    codes = [_host_code(name, table) for name in trace.names]
+    codes = np.array([_host_code(name, table) for name in trace.names], dtype=np.int64)
     marks = [table.role(name) in _MARKS for name in trace.names]
     marked = np.array(marks or [False], dtype=np.bool_)[events.name] if len(events) else np.empty(0, dtype=np.bool_)
     chosen = np.flatnonzero((events.kind == Kind.OP) | ((events.kind == Kind.ANNOTATION) & marked))
-    pieces: list[tuple[int, int, int, int]] = []
-    for track in np.unique(events.track[chosen]):
-        _sweep(trace, chosen[events.track[chosen] == track].astype(np.int64), codes, pieces)
-    columns = np.array(pieces, dtype=np.int64).reshape(-1, 4)
-    return Work(*(np.ascontiguousarray(columns[:, column]) for column in range(4)))
+    found = [_innermost(trace, chosen[track], codes) for track in _by_track(events.track[chosen])]
+    empty = np.empty(0, dtype=np.int64)
+    return Work(*(np.concatenate([empty, *(each[column] for each in found)]) for column in range(4)))
 
 
 _MARKS = (Role.COMMUNICATION, Role.INPUT_WAIT, Role.OPTIMIZER)
@@ -83,13 +83,57 @@ def _host_code(name: str, table: ClassTable) -> int:
     return _INHERIT if kind is None else CLASSES.index(kind)
 
 
-def _sweep(trace: Trace, chosen: Int64, codes: list[int], pieces: list[tuple[int, int, int, int]]) -> None:
-    """Cut one thread's time among its innermost events and append (start, end, event, code) to `pieces`."""
+def _by_track(track: npt.NDArray[np.int32]) -> list[Int64]:
+    """The positions of each track's events."""
+    order = np.argsort(track, kind="stable")
+    edges = np.flatnonzero(np.diff(track[order])) + 1
+    return np.split(order, edges) if order.size else []
+
+
+_Pieces = tuple[Int64, Int64, Int64, Int64]
+"""Starts, ends, events, codes."""
+
+
+def _innermost(trace: Trace, chosen: Int64, codes: Int64) -> _Pieces:
+    """One thread's time cut among its innermost events."""
+    events = trace.events
+    found = nest(events.start[chosen], events.end[chosen])
+    if found is None:
+        return _swept(trace, chosen, codes)
+    event = chosen[found.order]
+    code, forced = np.empty((2, len(event)), dtype=np.int64)
+    for depth, level in enumerate(found.levels):
+        caller = found.caller[level]
+        above = (code[caller], forced[caller]) if depth else (np.full((2, len(level)), [[NOTHING], [_INHERIT]]))
+        own, is_mark = codes[events.name[event[level]]], events.kind[event[level]] == Kind.ANNOTATION
+        code[level], forced[level] = _coded(own, is_mark, *above)
+    start, end, owner = found.self_times()
+    known = code[owner] != NOTHING
+    return start[known], end[known], event[owner][known], code[owner][known]
+
+
+def _coded(own: Int64, is_mark: Booleans, caller: Int64, forced: Int64) -> tuple[Int64, Int64]:
+    """Events' own codes and those that they force on what they call (_INHERIT for none), given what they stand in.
+
+    `own`: by name; `caller`: the code of the event around each; `forced`: what it forces on them.
+    """
+    free = forced == _INHERIT
+    steps = is_mark & (own < COMMUNICATION)  # an optimizer's step
+    waits = (own >= COMMUNICATION) & (free | (forced == _OPTIMIZER))
+    inherited = np.where((caller == NOTHING) | (caller == _OTHER), _ALONE, caller)
+    code = np.select(
+        [steps, waits, ~free, own == _INHERIT], [np.where(free, NOTHING, forced), own, forced, inherited], own
+    )
+    passed = np.select([steps, waits], [np.where(free, _OPTIMIZER, forced), own], forced)
+    return code, passed
+
+
+def _swept(trace: Trace, chosen: Int64, codes: Int64) -> _Pieces:
+    """The same for a thread whose events overlap without one holding the other: the later one is the innermost."""
     events = trace.events
     order = chosen[np.lexsort((-events.end[chosen], events.start[chosen]))]
-    stack: list[
-        tuple[int, int, int, int]
-    ] = []  # event, end, code of its own time, code that it forces on what it calls
+    pieces: list[tuple[int, int, int, int]] = []
+    stack: list[tuple[int, int, int, int]] = []  # event, end, its code, the code that it forces on what it calls
     cursor = 0
 
     def emit(until: int) -> None:
@@ -105,24 +149,12 @@ def _sweep(trace: Trace, chosen: Int64, codes: list[int], pieces: list[tuple[int
         if stack:
             emit(start)
         cursor = max(cursor, start)
-        code, forced = _code(trace, event, codes, stack)
-        stack.append((event, end, code, forced))
+        _, _, caller, forced = stack[-1] if stack else (0, 0, NOTHING, _INHERIT)
+        own, is_mark = codes[events.name[[event]]], events.kind[[event]] == Kind.ANNOTATION
+        code, passed = _coded(own, is_mark, np.array([caller]), np.array([forced]))
+        stack.append((event, end, int(code[0]), int(passed[0])))
     while stack:
         emit(stack[-1][1])
         cursor = max(cursor, stack.pop()[1])
-
-
-def _code(trace: Trace, event: int, codes: list[int], stack: list[tuple[int, int, int, int]]) -> tuple[int, int]:
-    """An event's own code and the one it forces on what it calls (_INHERIT for none), given what it stands in."""
-    forced = stack[-1][3] if stack else _INHERIT
-    own = codes[int(trace.events.name[event])]
-    if int(trace.events.kind[event]) == Kind.ANNOTATION and own < COMMUNICATION:  # an optimizer's step
-        return (NOTHING if forced == _INHERIT else forced), (_OPTIMIZER if forced == _INHERIT else forced)
-    if own >= COMMUNICATION and forced in (_INHERIT, _OPTIMIZER):
-        return own, own
-    if forced != _INHERIT:
-        return forced, forced
-    if own == _INHERIT:
-        caller = stack[-1][2] if stack else NOTHING
-        return (_ALONE if caller in (NOTHING, _OTHER) else caller), _INHERIT
-    return own, _INHERIT
+    columns = np.array(pieces, dtype=np.int64).reshape(-1, 4)
+    return columns[:, 0], columns[:, 1], columns[:, 2], columns[:, 3]
