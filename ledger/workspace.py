@@ -37,6 +37,11 @@ class Workspace:
         """What can be deleted and made again."""
         return self.root / LOCAL
 
+    @property
+    def traces(self) -> Path:
+        """Tables of traces that were read before."""
+        return self.local / "traces"
+
     def benchmark_files(self) -> list[Path]:
         """Every benchmark file of the workspace, sorted."""
         return sorted(self.benchmarks.glob("*.yaml"))

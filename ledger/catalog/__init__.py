@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from ledger.catalog.traces import TraceTables
+
 __all__ = ["Catalog", "Column", "Result", "describe", "open"]
 
 
@@ -47,8 +49,13 @@ class Column:
 class Catalog:
     """An open catalog; a context manager. `open` makes it."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, problems: tuple[str, ...]) -> None:
-        self._connection = connection
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        problems: tuple[str, ...],
+        traces: TraceTables | None = None,
+    ) -> None:
+        self._connection, self._traces = connection, traces
         self.problems = problems
         """One line for each run folder, plan or status record that was left out because it is broken."""
 
@@ -56,12 +63,14 @@ class Catalog:
         """Run one SELECT; `parameters` fill its `?` marks in order. Raises InputError with what the database says."""
         from ledger.catalog import querying  # noqa: PLC0415 (DuckDB is slow to import)
 
+        self._fill(sql)
         return querying.query(self._connection, sql, parameters)
 
     def arrow(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
         """As `query`, as an Arrow table with DuckDB's own types."""
         from ledger.catalog import querying  # noqa: PLC0415 (DuckDB is slow to import)
 
+        self._fill(sql)
         return querying.arrow(self._connection, sql, parameters)
 
     def describe(self) -> list[Column]:
@@ -73,6 +82,13 @@ class Catalog:
     def close(self) -> None:
         """Free the memory. A closed catalog cannot be queried."""
         self._connection.close()
+        if self._traces is not None:
+            self._traces.close()
+
+    def _fill(self, sql: str) -> None:
+        """Read the traces if the query asks for what is in them."""
+        if self._traces is not None:
+            self._traces.fill(sql)
 
     def __enter__(self) -> Catalog:
         return self
@@ -83,15 +99,19 @@ class Catalog:
         self.close()
 
 
-def open(evidence: Path) -> Catalog:
+def open(evidence: Path, traces: Path | None = None) -> Catalog:
     """The catalog of all run folders below `evidence`; without runs its tables are empty.
 
+    `traces` is where the tables of traces are kept once they are read (default: in the workspace that holds
+    `evidence`); that happens when a query first names one of the tables `events`, `collectives` and `trace_integrity`.
     What is broken is left out and named in `Catalog.problems`. Raises InputError when `evidence` is not a readable
     folder.
     """
     from ledger.catalog import loading  # noqa: PLC0415 (DuckDB is slow to import)
+    from ledger.catalog.traces import TraceTables  # noqa: PLC0415 (DuckDB is slow to import)
 
-    return Catalog(*loading.load(evidence))
+    connection, problems = loading.load(evidence)
+    return Catalog(connection, problems, TraceTables(connection, evidence, traces))
 
 
 def describe() -> list[Column]:

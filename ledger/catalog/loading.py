@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from ledger.catalog import records
+from ledger.catalog import records, traces
 from ledger.catalog.arrow import Tables, schemas, to_arrow
 from ledger.catalog.reading import read_run
 from ledger.errors import EvidenceError
@@ -58,6 +58,7 @@ def connect(read_all: Callable[[Mapping[str, pa.Schema]], Iterable[Tables]]) -> 
         connection.register("incoming", pa.concat_tables(parts).combine_chunks())
         connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming")
         connection.unregister("incoming")
+    traces.prepare(connection)
     connection.execute(_text("views.sql"))
     connection.execute(_LOCK)
     return connection

@@ -48,12 +48,12 @@ def describe(connection: duckdb.DuckDBPyConnection) -> list[Column]:
     """Every column of the catalog with its comment; usable_runs has those of runs."""
     rows = connection.execute(
         "SELECT table_name, column_name, data_type, comment FROM duckdb_columns() WHERE NOT internal"
-        " ORDER BY table_oid, column_index"
+        " AND database_name <> 'temp' ORDER BY table_oid, column_index"
     ).fetchall()
     titles = dict(
         connection.execute(
             "SELECT table_name, comment FROM duckdb_tables() WHERE NOT internal"
-            " UNION ALL SELECT view_name, comment FROM duckdb_views() WHERE NOT internal"
+            " UNION ALL SELECT view_name, comment FROM duckdb_views() WHERE NOT internal AND database_name <> 'temp'"
         ).fetchall()
     )
     runs = {name: comment for table, name, _, comment in rows if table == "runs"}

@@ -109,3 +109,37 @@ COMMENT ON COLUMN trials.attempts IS 'How many run folders the trial has.';
 COMMENT ON COLUMN trials.workload_digest IS 'Digest of the workload as declared.';
 COMMENT ON COLUMN trials.profile IS 'Named short form of the benchmark file; NULL for the full benchmark.';
 COMMENT ON COLUMN trials.batch IS 'The latest plan that names it.';
+
+-- trace_events stands for the Parquet files of the trace cache; it is empty until a query names this view.
+CREATE VIEW events AS
+SELECT
+    run_id,
+    rank,
+    CASE kind
+        WHEN 0 THEN 'operator'
+        WHEN 1 THEN 'annotation'
+        WHEN 2 THEN 'runtime'
+        WHEN 3 THEN 'kernel'
+        WHEN 4 THEN 'memcpy'
+        WHEN 5 THEN 'memset'
+        WHEN 6 THEN 'python'
+        WHEN 7 THEN 'device_range'
+        ELSE 'other'
+    END AS kind,
+    category, name, process, thread, start_ns, duration_ns, correlation, external_id, flops, bytes, blocks_per_sm
+FROM trace_events;
+COMMENT ON VIEW events IS 'Every timed event of every trace. The traces are read when a query first names this table.';
+COMMENT ON COLUMN events.run_id IS 'The run.';
+COMMENT ON COLUMN events.rank IS 'The trace''s rank; NULL where neither the trace nor its name tells.';
+COMMENT ON COLUMN events.kind IS 'operator, annotation, runtime, kernel, memcpy, memset, python, device_range or other.';
+COMMENT ON COLUMN events.category IS 'The profiler''s own word for the kind.';
+COMMENT ON COLUMN events.name IS 'Name of the operator, kernel, range or call.';
+COMMENT ON COLUMN events.process IS 'Process; of device work the device.';
+COMMENT ON COLUMN events.thread IS 'Thread; of device work the stream.';
+COMMENT ON COLUMN events.start_ns IS 'Start in nanoseconds on the trace''s own clock.';
+COMMENT ON COLUMN events.duration_ns IS 'Duration in nanoseconds.';
+COMMENT ON COLUMN events.correlation IS 'Links a runtime call with the device work that it launched; NULL without one.';
+COMMENT ON COLUMN events.external_id IS 'Links device work with the operator that launched it; NULL without one.';
+COMMENT ON COLUMN events.flops IS 'Operations by the shapes recorded; NULL without shapes or a rule for the operator.';
+COMMENT ON COLUMN events.bytes IS 'Bytes that a copy or fill moved.';
+COMMENT ON COLUMN events.blocks_per_sm IS 'Thread blocks of a kernel over the device''s multiprocessors.';

@@ -28,6 +28,8 @@ class Cached:
     folder: Path
     """Holds events-N.parquet, calls-N.parquet and memory-N.parquet, with the schemas of `ledger.traces.interface`."""
     facts: Facts
+    digest: str
+    """sha256 of the file that was read."""
 
     def files(self, table: str) -> list[Path]:
         """The Parquet files of a table, which may be none."""
@@ -43,10 +45,11 @@ class Cached:
 
 def cached(path: Path, root: Path) -> Cached:
     """The tables of a trace file below `root`, made now where they are not there. Raises InputError."""
-    folder = root / f"{file_digest(path)[:32]}-{VERSION}"
+    digest = file_digest(path)
+    folder = root / f"{digest[:32]}-{VERSION}"
     if not (folder / _FACTS).is_file():
         _make(path, folder)
-    return Cached(path, folder, Facts.of(json.loads((folder / _FACTS).read_bytes())))
+    return Cached(path, folder, Facts.of(json.loads((folder / _FACTS).read_bytes())), digest)
 
 
 def _make(path: Path, folder: Path) -> None:
