@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import compress
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ledger.traces import flops
 from ledger.traces.classes import Role, table
-from ledger.traces.interface import ABSENT, CALLS, EVENTS, MEMORY, Batch, Facts, Int64, Kind
+from ledger.traces.interface import ABSENT, CALLS, DEVICE_KINDS, EVENTS, MEMORY, Batch, Facts, Int64, Kind
 
 MISSING = np.iinfo(np.int64).min
 """A time that is not there or no number."""
@@ -39,9 +39,7 @@ CATEGORIES = {
 _ANNOTATIONS = re.compile(r"ProfilerStep#\d+$|Optimizer\.(step|zero_grad)#")
 """In the old layout annotations are operators; these would otherwise pass for work."""
 
-_UNTIMED = -1
-_HALF = -2
-_MEMORY = -3
+_MOST_COUNTS = 100_000
 _DEVICES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps", 20: "privateuse1"}
 """c10::DeviceType."""
 
@@ -55,7 +53,6 @@ class Args(
     gc=False,
     rename={
         "external": "External id",
-        "external_old": "external id",
         "blocks": "blocks per SM",
         "shapes": "Input Dims",
         "types": "Input type",
@@ -77,7 +74,6 @@ class Args(
 
     correlation: int = ABSENT
     external: int = ABSENT
-    external_old: int = ABSENT
     bytes: int = ABSENT
     blocks: float = float("nan")
     shapes: msgspec.Raw = _NOTHING
@@ -97,14 +93,23 @@ class Args(
     reserved: Any = None
 
 
-_numbers = attrgetter("correlation", "external", "external_old", "bytes", "blocks")
+_ids = attrgetter("correlation", "external")
+_amounts = attrgetter("bytes", "blocks")
+
+
+class Instant(NamedTuple):
+    """A point in time."""
+
+    name: str
+    at: int | None
+    """Nanoseconds."""
+    args: Args
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Events as columns of equal length."""
+    """Timed events as columns of equal length, and what else stands between them."""
 
-    ph: Sequence[str]
     cat: Sequence[str]
     name: Sequence[str]
     pid: Sequence[Any]
@@ -113,12 +118,31 @@ class Rows:
     """Nanoseconds, or MISSING."""
     duration: Int64
     args: Sequence[Args]
+    instants: Sequence[Instant]
+    untimed: int
+    """Events that carry no duration by nature, instants too."""
+    halves: int
+    """Events that tell one end of a range."""
 
     @classmethod
     def none(cls) -> Self:
         """No rows."""
         empty = np.empty(0, dtype=np.int64)
-        return cls((), (), (), (), (), empty, empty, ())
+        return cls((), (), (), (), empty, empty, (), (), 0, 0)
+
+    def only(self, kept: npt.NDArray[np.bool_]) -> Self:
+        """Some of the timed events."""
+        keep = kept.tolist()
+        return replace(
+            self,
+            cat=list(compress(self.cat, keep)),
+            name=list(compress(self.name, keep)),
+            pid=list(compress(self.pid, keep)),
+            tid=list(compress(self.tid, keep)),
+            start=self.start[kept],
+            duration=self.duration[kept],
+            args=list(compress(self.args, keep)),
+        )
 
 
 class _Codes(dict[Any, int]):
@@ -145,20 +169,11 @@ class _Codes(dict[Any, int]):
         return pa.DictionaryArray.from_arrays(pa.array(place[codes], pa.int32()), pa.array(words, pa.string()))
 
 
-class _Kinds(dict[tuple[str, str], int]):
-    """What an event is by its phase and category."""
+class _Kinds(dict[str, int]):
+    """What a timed event is by its category."""
 
-    def __missing__(self, key: tuple[str, str]) -> int:
-        phase, category = key
-        if phase == "X":
-            kind = int(CATEGORIES.get(category, Kind.OTHER))
-        elif phase in ("B", "E"):
-            kind = _HALF
-        elif category == "cpu_instant_event" or (phase == "i" and not category):
-            kind = _MEMORY
-        else:
-            kind = _UNTIMED
-        self[key] = kind
+    def __missing__(self, category: str) -> int:
+        self[category] = kind = int(CATEGORIES.get(category, Kind.OTHER))
         return kind
 
 
@@ -169,58 +184,75 @@ class Columns:
         self.facts = facts
         self._kinds = _Kinds()
         self._categories, self._names, self._processes, self._threads = _Codes(), _Codes(), _Codes(), _Codes()
+        self._counts: dict[tuple[int, bytes], int | None] = {}
         self._known = 0
         self._flags = np.empty((0, 3), dtype=np.bool_)
 
     def batches(self, rows: Rows, place: int) -> Iterator[Batch]:
         """At most one batch."""
-        if not rows.ph:
+        self.facts.untimed += rows.untimed
+        if rows.halves:
+            self.facts.lost["begins or ends a range of which the other end is elsewhere (ph B, E)"] += rows.halves
+        rows = self._readable(rows)
+        memory = _memory(rows.instants)
+        if not rows.cat:
+            if memory is not None:
+                yield Batch(memory=memory, place=place)
             return
-        kinds = np.fromiter(map(self._kinds.__getitem__, zip(rows.ph, rows.cat, strict=True)), np.int8, len(rows.ph))
-        timed = self._readable(kinds, rows)
-        memory = self._memory(np.flatnonzero(kinds == _MEMORY), rows)
-        self.facts.untimed += int((kinds == _UNTIMED).sum() + (kinds == _MEMORY).sum())
-        events, calls = self._timed(kinds, timed, rows)
+        events, calls = self._timed(rows)
         yield Batch(events, calls, memory, place)
 
-    def _readable(self, kinds: npt.NDArray[np.int8], rows: Rows) -> npt.NDArray[np.bool_]:
-        lost = self.facts.lost
-        timed = kinds >= 0
+    def _readable(self, rows: Rows) -> Rows:
+        """The rows whose times make sense."""
+        if not len(rows.start) or min(rows.start.min(), rows.duration.min()) >= 0:
+            return rows
+        good = np.ones(len(rows.start), dtype=np.bool_)
         for reason, bad in (
-            ("begins or ends a range of which the other end is elsewhere (ph B, E)", kinds == _HALF),
-            ("has no start that can be read", timed & (rows.start == MISSING)),
-            ("has no duration that can be read", timed & (rows.start != MISSING) & (rows.duration == MISSING)),
-            ("has a negative duration", timed & (rows.duration < 0) & (rows.duration != MISSING)),
+            ("has no start that can be read", rows.start == MISSING),
+            ("has no duration that can be read", (rows.start != MISSING) & (rows.duration == MISSING)),
+            ("has a negative duration", (rows.start != MISSING) & (rows.duration < 0) & (rows.duration != MISSING)),
         ):
             count = int(bad.sum())
             if count:
-                lost[reason] += count
-                timed &= ~bad
-        return timed
+                self.facts.lost[reason] += count
+                good &= ~bad
+        return rows if good.all() else rows.only(good)
 
-    def _timed(
-        self, kinds: npt.NDArray[np.int8], timed: npt.NDArray[np.bool_], rows: Rows
-    ) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
-        keep = timed.tolist()
-        args = list(compress(rows.args, keep))
-        names = self._names.of(list(compress(rows.name, keep)))
+    def _timed(self, rows: Rows) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
+        kind = np.fromiter(map(self._kinds.__getitem__, rows.cat), np.int8, len(rows.cat))
+        names = self._names.of(rows.name)
         counted, annotating, communicating = self._name_flags(names)
-        kind = kinds[timed]
         kind = np.where((kind == Kind.OP) & annotating, np.int8(Kind.ANNOTATION), kind)
         columns = {
             "kind": pa.array(kind),
-            "category": self._categories.column(self._categories.of(list(compress(rows.cat, keep)))),
+            "category": self._categories.column(self._categories.of(rows.cat)),
             "name": self._names.column(names),
-            "process": self._processes.column(self._processes.of(list(compress(rows.pid, keep)))),
-            "thread": self._threads.column(self._threads.of(list(compress(rows.tid, keep)))),
-            "start_ns": pa.array(rows.start[timed]),
-            "duration_ns": pa.array(rows.duration[timed]),
-            **_links(args),
-            "flops": _flops((kind == Kind.OP) & counted, names, self._names.words, args),
+            "process": self._processes.column(self._processes.of(rows.pid)),
+            "thread": self._threads.column(self._threads.of(rows.tid)),
+            "start_ns": pa.array(rows.start),
+            "duration_ns": pa.array(rows.duration),
+            **_links(rows.args),
+            **_amounts_of(np.flatnonzero(np.isin(kind, DEVICE_KINDS)), rows.args),
+            "flops": self._flops((kind == Kind.OP) & counted, names, rows.args),
         }
         events = pa.RecordBatch.from_arrays([columns[name] for name in EVENTS.names], schema=EVENTS)
         chosen = np.flatnonzero(communicating & (kind <= Kind.KERNEL))
-        return events, _calls(events, chosen, args) if chosen.size else None
+        return events, _calls(events, chosen, rows.args) if chosen.size else None
+
+    def _flops(self, counted: npt.NDArray[np.bool_], names: npt.NDArray[np.int32], args: Sequence[Args]) -> pa.Array:
+        """Operations by shapes, which few different ones of repeat all through a trace."""
+        values = np.full(len(names), ABSENT, dtype=np.int64)
+        known = self._counts
+        for place in np.flatnonzero(counted).tolist():
+            key = (int(names[place]), bytes(args[place].shapes))
+            if key not in known:
+                known[key] = flops.count(self._names.words[key[0]], _decoded(key[1])) if key[1] else None
+            found = known[key]
+            if found is not None:
+                values[place] = found
+        if len(known) > _MOST_COUNTS:
+            known.clear()
+        return pa.array(values, mask=values == ABSENT)
 
     def _name_flags(self, codes: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.bool_]]:
         """Of each event: whether its operations are counted, it is an annotation in disguise, it communicates."""
@@ -234,47 +266,41 @@ class Columns:
             self._known += len(new)
         return iter(self._flags[codes].T if len(codes) else np.empty((3, 0), dtype=np.bool_))
 
-    def _memory(self, chosen: Int64, rows: Rows) -> pa.RecordBatch | None:
-        found = []
-        for place in chosen.tolist():
-            args = rows.args[place]
-            if rows.name[place] == "[memory]" and isinstance(args.moved, int) and rows.start[place] != MISSING:
-                device = _DEVICES.get(args.device_type, f"device type {args.device_type}")
-                index = args.device_id if isinstance(args.device_id, int) and args.device_id >= 0 else None
-                found.append(
-                    (
-                        int(rows.start[place]),
-                        device if index is None or device == "cpu" else f"{device}:{index}",
-                        args.moved,
-                        _whole(args.allocated),
-                        _whole(args.reserved),
-                    )
-                )
-        if not found:
-            return None
-        return pa.RecordBatch.from_arrays(
-            [pa.array(column, field.type) for column, field in zip(zip(*found, strict=True), MEMORY, strict=True)],
-            schema=MEMORY,
-        )
+
+def _memory(instants: Sequence[Instant]) -> pa.RecordBatch | None:
+    found = []
+    for name, at, args in instants:
+        if name == "[memory]" and isinstance(args.moved, int) and at is not None:
+            device = _DEVICES.get(args.device_type, f"device type {args.device_type}")
+            index = args.device_id if isinstance(args.device_id, int) and args.device_id >= 0 else None
+            place = device if index is None or device == "cpu" else f"{device}:{index}"
+            found.append((at, place, args.moved, _whole(args.allocated), _whole(args.reserved)))
+    if not found:
+        return None
+    columns = zip(zip(*found, strict=True), MEMORY, strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(values, field.type) for values, field in columns], schema=MEMORY)
 
 
 def _links(args: Sequence[Args]) -> dict[str, pa.Array]:
-    """The numeric arguments as columns; 0 is what Kineto writes where there is no id."""
-    if not args:
-        return {name: pa.array([], EVENTS.field(name).type) for name in _LINKS}
-    *integers, blocks = zip(*map(_numbers, args), strict=True)
-    correlation, external, external_old, moved = map(_integers, integers)
-    external = np.where(external == ABSENT, external_old, external)
-    share = np.array(blocks, dtype=np.float32)
+    """The ids as columns; 0 is what Kineto writes where there is none."""
+    correlation, external = map(_integers, zip(*map(_ids, args), strict=True))
     return {
         "correlation": pa.array(correlation, mask=correlation <= 0),
         "external_id": pa.array(external, mask=external <= 0),
-        "bytes": pa.array(moved, mask=moved < 0),
-        "blocks_per_sm": pa.array(share, mask=~np.isfinite(share)),
     }
 
 
-_LINKS = ("correlation", "external_id", "bytes", "blocks_per_sm")
+def _amounts_of(device: Int64, args: Sequence[Args]) -> dict[str, pa.Array]:
+    """What device work says about itself, as columns over all events."""
+    moved = np.full(len(args), ABSENT, dtype=np.int64)
+    blocks = np.full(len(args), np.nan, dtype=np.float32)
+    if device.size:
+        given = zip(*map(_amounts, map(args.__getitem__, device.tolist())), strict=True)
+        moved[device], blocks[device] = _integers(next(given)), np.array(next(given), dtype=np.float32)
+    return {
+        "bytes": pa.array(moved, mask=moved < 0),
+        "blocks_per_sm": pa.array(blocks, mask=~np.isfinite(blocks)),
+    }
 
 
 def _integers(values: Sequence[int]) -> Int64:
@@ -284,33 +310,11 @@ def _integers(values: Sequence[int]) -> Int64:
         return np.array([value if value < 2**63 else ABSENT for value in values], dtype=np.int64)
 
 
-def _flops(
-    counted: npt.NDArray[np.bool_], names: npt.NDArray[np.int32], words: list[str], args: Sequence[Args]
-) -> pa.Array:
-    values = np.full(len(names), ABSENT, dtype=np.int64)
-    for place in np.flatnonzero(counted).tolist():
-        shapes = args[place].shapes
-        found = flops.count(words[names[place]], _decoded(shapes))
-        if found is not None:
-            values[place] = found
-    return pa.array(values, mask=values == ABSENT)
-
-
 def _calls(events: pa.RecordBatch, chosen: Int64, args: Sequence[Args]) -> pa.RecordBatch:
     shared = events.take(pa.array(chosen)).select([name for name in CALLS.names if name in EVENTS.names])
     mine = [args[place] for place in chosen.tolist()]
-    extra = {
-        "operation": [_text(each.operation) for each in mine],
-        "elements_in": [_whole(each.elements_in) for each in mine],
-        "elements_out": [_whole(each.elements_out) for each in mine],
-        "dtype": [_text(each.dtype) for each in mine],
-        "group": [_text(each.group) for each in mine],
-        "group_size": [_whole(each.group_size) for each in mine],
-        "ranks": [_text(each.ranks) for each in mine],
-        "sequence": [_whole(each.sequence) for each in mine],
-        "shapes": [bytes(each.shapes).decode() or None for each in mine],
-        "types": [bytes(each.types).decode() or None for each in mine],
-    }
+    given = zip(*map(_asked, mine), strict=True)
+    extra = {name: _converted(values, convert) for (name, convert), values in zip(_ASKED.items(), given, strict=True)}
     columns = [
         shared.column(field.name) if field.name in shared.schema.names else pa.array(extra[field.name], field.type)
         for field in CALLS
@@ -318,7 +322,11 @@ def _calls(events: pa.RecordBatch, chosen: Int64, args: Sequence[Args]) -> pa.Re
     return pa.RecordBatch.from_arrays(columns, schema=CALLS)
 
 
-def _decoded(raw: msgspec.Raw) -> Any:
+def _converted(values: tuple[Any, ...], convert: Callable[[Any], Any]) -> Sequence[Any]:
+    return values if values.count(None) == len(values) else [convert(value) for value in values]
+
+
+def _decoded(raw: bytes) -> Any:
     try:
         return msgspec.json.decode(raw)
     except msgspec.MsgspecError:
@@ -332,3 +340,24 @@ def _text(value: Any) -> str | None:
 def _whole(value: Any) -> int | None:
     value = int(value) if isinstance(value, str) and value.isdigit() else value
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**62 else None
+
+
+def _shape(value: msgspec.Raw) -> str | None:
+    return None if value is _NOTHING else bytes(value).decode()
+
+
+_ASKED: dict[str, Callable[[Any], Any]] = {
+    "operation": _text,
+    "elements_in": _whole,
+    "elements_out": _whole,
+    "dtype": _text,
+    "group": _text,
+    "group_size": _whole,
+    "ranks": _text,
+    "sequence": _whole,
+    "shapes": _shape,
+    "types": _shape,
+}
+"""What is asked of a collective's arguments, and how it becomes a value of the table."""
+
+_asked = attrgetter(*_ASKED)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from operator import attrgetter
-from typing import Any
+from typing import Any, Union
 
 import msgspec
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 
 from ledger.traces.chunks import SEAM
 from ledger.traces.interface import ABSENT, Facts, Int64
-from ledger.traces.kineto_rows import MISSING, Args, Rows
+from ledger.traces.kineto_rows import MISSING, Args, Instant, Rows
 
 _EXACT = 2.0**43
 """Up to here (microseconds, 101 days) a float64 lies within half a nanosecond of any text with three decimals."""
@@ -23,10 +24,9 @@ _LONGEST = 2**62
 _NULL = msgspec.Raw(b"null")
 
 
-class _Event(msgspec.Struct, gc=False):
-    """An event as the profiler writes them today."""
+class _Timed(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
+    """A whole event as the profiler writes them today."""
 
-    ph: str
     name: str = ""
     cat: str = ""
     pid: Any = None
@@ -36,10 +36,9 @@ class _Event(msgspec.Struct, gc=False):
     args: Args = Args()
 
 
-class _ExactEvent(msgspec.Struct, gc=False):
+class _ExactTimed(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
     """The same with times as text."""
 
-    ph: str
     name: str = ""
     cat: str = ""
     pid: Any = None
@@ -47,6 +46,29 @@ class _ExactEvent(msgspec.Struct, gc=False):
     ts: msgspec.Raw = _NULL
     dur: msgspec.Raw = _NULL
     args: Args = Args()
+
+
+class _Instant(msgspec.Struct, gc=False, tag_field="ph", tag="i"):
+    """A point in time, such as an allocation."""
+
+    name: str = ""
+    ts: msgspec.Raw = _NULL
+    args: Args = Args()
+
+
+class _Begin(msgspec.Struct, gc=False, tag_field="ph", tag="B"):
+    """A range of which another event tells the end."""
+
+
+class _End(msgspec.Struct, gc=False, tag_field="ph", tag="E"):
+    """The end of such a range."""
+
+
+_UNTIMED = tuple(
+    msgspec.defstruct(f"_Phase{ord(phase)}", [], gc=False, tag_field="ph", tag=phase)
+    for phase in "sftMPIbneNODCSTpFvVRc"
+)
+"""Flow arrows, metadata, counters and what else the Chrome trace format knows; nothing of them is kept."""
 
 
 class _LooseEvent(msgspec.Struct, gc=False):
@@ -62,32 +84,52 @@ class _LooseEvent(msgspec.Struct, gc=False):
     args: msgspec.Raw = _NULL
 
 
-_events = msgspec.json.Decoder(list[_Event]).decode
-_exact_events = msgspec.json.Decoder(list[_ExactEvent]).decode
+def _decoder(timed: type[msgspec.Struct]) -> Callable[[bytes], list[Any]]:
+    """Decodes an array of events, the timed ones as `timed`."""
+    phases: Any = Union[(timed, _Instant, _Begin, _End, *_UNTIMED)]
+    return msgspec.json.Decoder(list[phases]).decode
+
+
+_events = _decoder(_Timed)
+_exact_events = _decoder(_ExactTimed)
 _entries = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _loose = msgspec.json.Decoder(_LooseEvent).decode
 _args = msgspec.json.Decoder(Args).decode
-_fields = attrgetter("ph", "cat", "name", "pid", "tid", "ts", "dur", "args")
+_fields = attrgetter("cat", "name", "pid", "tid", "ts", "dur", "args")
 _FRACTION = re.compile(rb'"ts"\s*:\s*-?\d+[.eE]')
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
 
 def decode(chunk: bytes, facts: Facts) -> Rows:
     """The events of a JSON array. What is malformed in it is repaired, or counted in `facts`."""
+    chunk = _today(chunk)
     try:
         events = _events(chunk)
-        if not events:
-            return Rows.none()
-        ph, cat, name, pid, tid, ts, dur, args = zip(*map(_fields, events), strict=True)
-        start = np.array(ts)
+        timed = [each for each in events if type(each) is _Timed]
+        cat, name, pid, tid, ts, dur, args = zip(*map(_fields, timed), strict=True) if timed else [()] * 7
+        start = np.array(ts, dtype=np.float64)
         if _beyond(start, chunk):
-            start_ns, duration_ns = _exact_times(_exact_events(chunk))
+            exact = [each for each in _exact_events(chunk) if type(each) is _ExactTimed]
+            times = _parsed([bytes(each.ts) for each in exact]), _parsed([bytes(each.dur) for each in exact])
         else:
-            start_ns, duration_ns = _rounded(start), _rounded(np.array(dur))
+            times = _rounded(start), _rounded(np.array(dur, dtype=np.float64))
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return _salvaged(chunk[1:-1], facts)
     facts.total += len(events)
-    return Rows(ph, cat, name, pid, tid, start_ns, duration_ns, args)
+    types = Counter(map(type, events))
+    halves = types[_Begin] + types[_End]
+    untimed = len(events) - len(timed) - halves
+    return Rows(cat, name, pid, tid, *times, args, _instants(events) if types[_Instant] else [], untimed, halves)
+
+
+def _today(text: bytes) -> bytes:
+    """Old layouts spell one key in another way, in every event."""
+    return text.replace(b'"external id"', b'"External id"') if text.find(b'"external id"', 0, 2**18) >= 0 else text
+
+
+def _instants(events: list[Any]) -> list[Instant]:
+    found = [each for each in events if type(each) is _Instant]
+    return [Instant(each.name, nanoseconds(bytes(each.ts)), each.args) for each in found]
 
 
 def last_events(rest: bytes, facts: Facts) -> tuple[Rows, bytes, bool]:
@@ -149,10 +191,6 @@ def _rounded(times: np.ndarray[Any, Any]) -> Int64:
     return np.where(bad, MISSING, exact) if bad.any() else exact
 
 
-def _exact_times(events: list[_ExactEvent]) -> tuple[Int64, Int64]:
-    return _parsed([bytes(each.ts) for each in events]), _parsed([bytes(each.dur) for each in events])
-
-
 def _parsed(texts: list[bytes]) -> Int64:
     """Nanoseconds of microseconds as text."""
     column = pa.array(texts, pa.binary()).cast(pa.string())
@@ -171,18 +209,23 @@ def _or_missing(times: Iterator[int | None]) -> Int64:
 
 def _salvaged(text: bytes, facts: Facts) -> Rows:
     """Events one by one, repaired where they can be."""
-    found = [event for piece in _pieces(text) for event in _from_piece(piece, facts)]
-    if not found:
-        return Rows.none()
+    found = [event for piece in _pieces(_today(text)) for event in _from_piece(piece, facts)]
+    timed = [each for each in found if each.ph == "X"]
+    instants = [each for each in found if each.ph == "i"]
+    halves = sum(each.ph in ("B", "E") for each in found)
     return Rows(
-        ph=[_word(each.ph) for each in found],
-        cat=[_word(each.cat) for each in found],
-        name=[_word(each.name) for each in found],
-        pid=[_word(each.pid) for each in found],
-        tid=[_word(each.tid) for each in found],
-        start=_or_missing(nanoseconds(bytes(each.ts)) for each in found),
-        duration=_or_missing(nanoseconds(bytes(each.dur)) for each in found),
-        args=[_arguments(bytes(each.args)) for each in found],
+        cat=[_word(each.cat) for each in timed],
+        name=[_word(each.name) for each in timed],
+        pid=[_word(each.pid) for each in timed],
+        tid=[_word(each.tid) for each in timed],
+        start=_or_missing(nanoseconds(bytes(each.ts)) for each in timed),
+        duration=_or_missing(nanoseconds(bytes(each.dur)) for each in timed),
+        args=[_arguments(bytes(each.args)) for each in timed],
+        instants=[
+            Instant(_word(each.name), nanoseconds(bytes(each.ts)), _arguments(bytes(each.args))) for each in instants
+        ],
+        untimed=len(found) - len(timed) - halves,
+        halves=halves,
     )
 
 
@@ -252,7 +295,6 @@ def _arguments(raw: bytes) -> Args:
     return Args(
         correlation=_id(loose.get("correlation")),
         external=_id(loose.get("External id")),
-        external_old=_id(loose.get("external id")),
         bytes=_id(loose.get("bytes")),
     )
 
