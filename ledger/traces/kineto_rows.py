@@ -93,8 +93,8 @@ class Args(
     reserved: Any = None
 
 
-_ids = attrgetter("correlation", "external")
-_amounts = attrgetter("bytes", "blocks")
+_correlation, _external = attrgetter("correlation"), attrgetter("external")
+_moved, _blocks = attrgetter("bytes"), attrgetter("blocks")
 
 
 class Instant(NamedTuple):
@@ -283,7 +283,7 @@ def _memory(instants: Sequence[Instant]) -> pa.RecordBatch | None:
 
 def _links(args: Sequence[Args]) -> dict[str, pa.Array]:
     """The ids as columns; 0 is what Kineto writes where there is none."""
-    correlation, external = map(_integers, zip(*map(_ids, args), strict=True))
+    correlation, external = _integers(_correlation, args), _integers(_external, args)
     return {
         "correlation": pa.array(correlation, mask=correlation <= 0),
         "external_id": pa.array(external, mask=external <= 0),
@@ -295,19 +295,20 @@ def _amounts_of(device: Int64, args: Sequence[Args]) -> dict[str, pa.Array]:
     moved = np.full(len(args), ABSENT, dtype=np.int64)
     blocks = np.full(len(args), np.nan, dtype=np.float32)
     if device.size:
-        given = zip(*map(_amounts, map(args.__getitem__, device.tolist())), strict=True)
-        moved[device], blocks[device] = _integers(next(given)), np.array(next(given), dtype=np.float32)
+        mine = [args[place] for place in device.tolist()]
+        moved[device] = _integers(_moved, mine)
+        blocks[device] = np.fromiter(map(_blocks, mine), np.float32, len(mine))
     return {
         "bytes": pa.array(moved, mask=moved < 0),
         "blocks_per_sm": pa.array(blocks, mask=~np.isfinite(blocks)),
     }
 
 
-def _integers(values: Sequence[int]) -> Int64:
+def _integers(field: Callable[[Args], int], args: Sequence[Args]) -> Int64:
     try:
-        return np.array(values, dtype=np.int64)
+        return np.fromiter(map(field, args), np.int64, len(args))
     except OverflowError:  # some are unsigned, such as 2^64 - 1 for none
-        return np.array([value if value < 2**63 else ABSENT for value in values], dtype=np.int64)
+        return np.array([value if value < 2**63 else ABSENT for value in map(field, args)], dtype=np.int64)
 
 
 def _calls(events: pa.RecordBatch, chosen: Int64, args: Sequence[Args]) -> pa.RecordBatch:

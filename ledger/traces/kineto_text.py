@@ -95,7 +95,7 @@ _exact_events = _decoder(_ExactTimed)
 _entries = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _loose = msgspec.json.Decoder(_LooseEvent).decode
 _args = msgspec.json.Decoder(Args).decode
-_fields = attrgetter("cat", "name", "pid", "tid", "ts", "dur", "args")
+_ts, _dur = attrgetter("ts"), attrgetter("dur")
 _FRACTION = re.compile(rb'"ts"\s*:\s*-?\d+[.eE]')
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
@@ -106,20 +106,29 @@ def decode(chunk: bytes, facts: Facts) -> Rows:
     try:
         events = _events(chunk)
         timed = [each for each in events if type(each) is _Timed]
-        cat, name, pid, tid, ts, dur, args = zip(*map(_fields, timed), strict=True) if timed else [()] * 7
-        start = np.array(ts, dtype=np.float64)
+        start = np.fromiter(map(_ts, timed), np.float64, len(timed))
         if _beyond(start, chunk):
             exact = [each for each in _exact_events(chunk) if type(each) is _ExactTimed]
             times = _parsed([bytes(each.ts) for each in exact]), _parsed([bytes(each.dur) for each in exact])
         else:
-            times = _rounded(start), _rounded(np.array(dur, dtype=np.float64))
+            times = _rounded(start), _rounded(np.fromiter(map(_dur, timed), np.float64, len(timed)))
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return _salvaged(chunk[1:-1], facts)
     facts.total += len(events)
     types = Counter(map(type, events))
     halves = types[_Begin] + types[_End]
     untimed = len(events) - len(timed) - halves
-    return Rows(cat, name, pid, tid, *times, args, _instants(events) if types[_Instant] else [], untimed, halves)
+    return Rows(
+        [each.cat for each in timed],
+        [each.name for each in timed],
+        [each.pid for each in timed],
+        [each.tid for each in timed],
+        *times,
+        [each.args for each in timed],
+        _instants(events) if types[_Instant] else [],
+        untimed,
+        halves,
+    )
 
 
 def _today(text: bytes) -> bytes:
