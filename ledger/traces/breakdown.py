@@ -7,7 +7,7 @@ device work belongs to the step that launched it, windows never overlap, and con
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ from ledger.traces import work as pieces
 from ledger.traces.classes import CLASSES, ClassTable, Role, table
 from ledger.traces.flops import has_no_rule
 from ledger.traces.interface import ABSENT, DEVICE_KINDS, Int64, Kind
-from ledger.traces.intervals import EMPTY, Booleans, Intervals, union_of
+from ledger.traces.intervals import EMPTY, Intervals, joined, union_of
 from ledger.traces.trace import Events, Trace
 
 PARTS = ("compute", "exposed_communication", "exposed_copy", "input_wait", "host_gap", "idle")
@@ -122,14 +122,13 @@ class _Explainer:
         self.trace, self.events, self.table = trace, trace.events, table
         self.warnings = list(trace.warnings)
         self.roles = [table.role(name) for name in trace.names]
+        self.device = self.events.where(*DEVICE_KINDS)
+        self.launch = launches(self.events, self.device)
 
     def breakdown(self) -> Breakdown:
-        spans = self._spans() if len(self.events) else []
-        launch = _launches(self.events) if self.trace.has_device else self.events.start
-        spans, windows = self._windows(spans, launch)
-        work = self._work(launch)
-        steps = tuple(self._steps(spans, windows, work, launch))
-        hotspots = tuple(self._hotspots(work, windows))
+        spans, edges = self._windows(self._spans() if len(self.events) else [])
+        claims, classes, hotspots = self._worked(edges)
+        steps = self._steps(spans, edges, claims, classes)
         trace = self.trace
         return Breakdown(
             trace.rank, trace.facts.world_size, trace.has_device, steps, hotspots, tuple(dict.fromkeys(self.warnings))
@@ -165,26 +164,34 @@ class _Explainer:
             self.warnings.append("step annotations overlap: the shared time is counted to the earlier one")
         return spans
 
-    def _windows(self, spans: list[_Span], launch: Int64) -> tuple[list[_Span], list[tuple[int, int]]]:
-        """Each step's window; where too many launches are unknown, all steps as one."""
-        windows: list[tuple[int, int]] = []
+    def _windows(self, spans: list[_Span]) -> tuple[list[_Span], Int64]:
+        """Each step's window, a row of start and end; where too many launches are unknown, all steps as one."""
         if not spans:
-            return spans, windows
-        device = self.events.where(*DEVICE_KINDS)
-        ends = self.events.end[device]
-        unknown = launch[device] == UNKNOWN
-        launched = np.where(unknown, self.events.start[device], launch[device])
-        spans = self._merged(spans, int((unknown & (ends > spans[0].start)).sum()), device.size)
-        edge = max([spans[0].start, *_last_end(ends, launched < spans[0].start)])
+            return spans, np.empty((0, 2), dtype=np.int64)
+        ends = self.events.end[self.device]
+        unknown = self.launch == UNKNOWN
+        spans = self._merged(spans, int((unknown & (ends > spans[0].start)).sum()))
+        launched = np.where(unknown, self.events.start[self.device], self.launch)
+        order = np.argsort(launched, kind="stable")
+        launched, busy_until = launched[order], np.maximum.accumulate(ends[order])
+
+        def after(time: int) -> int:
+            """When the device is done with what was launched before `time`."""
+            count = int(np.searchsorted(launched, time))
+            return int(busy_until[count - 1]) if count else time
+
+        edges = []
+        edge = max(spans[0].start, after(spans[0].start))
         for span in spans:
             start = max(edge, span.start)
-            edge = max([start, span.end, *_last_end(ends, launched < span.end)])
-            windows.append((start, edge))
-        return spans, windows
+            edge = max(start, span.end, after(span.end))
+            edges.append((start, edge))
+        return spans, np.array(edges, dtype=np.int64)
 
-    def _merged(self, spans: list[_Span], unknown: int, total: int) -> list[_Span]:
+    def _merged(self, spans: list[_Span], unknown: int) -> list[_Span]:
         if not unknown:
             return spans
+        total = self.device.size
         merge = unknown / total > _TOLERATED and len(spans) > 1
         then = "the steps are averaged, not told apart" if merge else "they are counted where they ran"
         self.warnings.append(f"{unknown} of {total} device events have no known launch: {then}")
@@ -192,127 +199,171 @@ class _Explainer:
             return [_Span(None, spans[0].start, max(span.end for span in spans), len(spans))]
         return spans
 
-    def _work(self, launch: Int64) -> pieces.Work:
+    def _work(self) -> Iterator[pieces.Work]:
         if not self.trace.has_device:
-            return pieces.on_host(self.trace, self.table)
+            yield from pieces.slabs_on_host(self.trace, self.table)
+            return
         stepping = self._with_role(Role.OPTIMIZER, Kind.ANNOTATION, Kind.OP)
-        inside = union_of(self.events.start[stepping], self.events.end[stepping]).contains(launch)
-        return pieces.on_device(self.trace, self.table, inside)
+        optimizing = union_of(self.events.start[stepping], self.events.end[stepping])
+        for first in range(0, self.device.size, pieces.SLAB):
+            slab = slice(first, first + pieces.SLAB)
+            inside = optimizing.contains(self.launch[slab])
+            yield pieces.on_device(self.trace, self.table, self.device[slab], inside)
+
+    def _worked(self, edges: Int64) -> tuple[dict[str, Intervals], dict[str, Intervals], tuple[Hotspot, ...]]:
+        """What each part but `idle` and each class claim before precedence, and the names with the most time."""
+        by_code: list[list[Intervals]] = [[] for _ in _KINDS]
+        hotspots = _Hotspots(self.trace, union_of(edges[:, 0], edges[:, 1]))
+        for work in self._work():
+            hotspots.add(work)
+            for code, found in enumerate(by_code):
+                mine = work.code == code
+                found.append(union_of(work.start[mine], work.end[mine]))
+        kinds = dict(zip(_KINDS, map(joined, by_code), strict=True))
+        classes = {name: kinds[name] for name in CLASSES}
+        claims = {
+            "compute": joined(classes.values()),
+            "exposed_communication": kinds["communication"],
+            "exposed_copy": kinds["copy"],
+            "input_wait": kinds["input_wait"],
+            "host_gap": EMPTY,
+        }
+        if self.trace.has_device:
+            claims["input_wait"], claims["host_gap"] = self._host()
+        return claims, classes, hotspots.found()
 
     def _host(self) -> tuple[Intervals, Intervals]:
         """When the host waited for input, and when it was inside an operator or a runtime call."""
         waits = self._with_role(Role.INPUT_WAIT, Kind.OP, Kind.ANNOTATION)
-        busy = self.events.where(Kind.OP, Kind.RUNTIME)
-        return (
-            union_of(self.events.start[waits], self.events.end[waits]),
-            union_of(self.events.start[busy], self.events.end[busy]),
-        )
-
-    def _claims(self, work: pieces.Work) -> dict[str, Intervals]:
-        """What each part but `idle` claims, before precedence."""
-
-        def having(chosen: Booleans) -> Intervals:
-            return union_of(work.start[chosen], work.end[chosen])
-
-        waits, busy = self._host() if self.trace.has_device else (having(work.code == pieces.INPUT_WAIT), EMPTY)
-        return {
-            "compute": having(work.code < len(CLASSES)),
-            "exposed_communication": having(work.code == pieces.COMMUNICATION),
-            "exposed_copy": having(work.code == pieces.COPY),
-            "input_wait": waits,
-            "host_gap": busy,
-        }
+        busy = []
+        for first in range(0, len(self.events), pieces.SLAB):
+            slab = slice(first, first + pieces.SLAB)
+            chosen = np.isin(self.events.kind[slab], (Kind.OP, Kind.RUNTIME))
+            busy.append(union_of(self.events.start[slab][chosen], self.events.end[slab][chosen]))
+        return union_of(self.events.start[waits], self.events.end[waits]), joined(busy)
 
     def _steps(
-        self, spans: list[_Span], windows: list[tuple[int, int]], work: pieces.Work, launch: Int64
-    ) -> Iterator[Step]:
-        claims = self._claims(work)
-        parts = _disjoint(claims)
-        classes = _disjoint(
-            {
-                kind: union_of(work.start[work.code == code], work.end[work.code == code])
-                for code, kind in enumerate(CLASSES)
-            }
-        )
-        counted = self.events.where(*(DEVICE_KINDS if self.trace.has_device else (Kind.OP,)))
-        launched = np.where(launch == UNKNOWN, self.events.start, launch)[counted]
-        flops = self.trace.flops
-        counted_at = self.events.start[flops.event]
-        complete = not any(has_no_rule(name) for name in self.trace.names)
-        for span, window in zip(spans, windows, strict=True):
-            mine = {name: found.clip(*window).length for name, found in parts.items()}
-            during = (counted_at >= span.start) & (counted_at < span.end)
-            yield Step(
+        self, spans: list[_Span], edges: Int64, claims: dict[str, Intervals], classes: dict[str, Intervals]
+    ) -> tuple[Step, ...]:
+        parts, by_class = _measured(claims, edges), _measured(classes, edges)
+        communication = claims["exposed_communication"].within(edges)
+        annotated = np.array([(span.start, span.end) for span in spans], dtype=np.int64).reshape(-1, 2)
+        launches, flops = self._launched(annotated), self._flops(annotated)
+        return tuple(
+            Step(
                 number=span.number,
                 count=span.count,
                 annotated=(span.start, span.end),
-                window=window,
-                parts={**mine, "idle": window[1] - window[0] - sum(mine.values())},
-                classes={kind: found.clip(*window).length for kind, found in classes.items()},
-                communication=claims["exposed_communication"].clip(*window).length,
-                launches=int(((launched >= span.start) & (launched < span.end)).sum()),
-                flops=int(flops.value[during].sum()) if complete and len(flops) else None,
+                window=(low, high),
+                parts={**parts[place], "idle": high - low - sum(parts[place].values())},
+                classes=by_class[place],
+                communication=int(communication[place]),
+                launches=launches[place],
+                flops=flops[place],
             )
+            for place, (span, (low, high)) in enumerate(zip(spans, edges.tolist(), strict=True))
+        )
 
-    def _hotspots(self, work: pieces.Work, windows: list[tuple[int, int]]) -> list[Hotspot]:
-        edges = np.array(windows, dtype=np.int64).reshape(-1, 2)
-        inside = union_of(edges[:, 0], edges[:, 1])
-        spent = inside.before(work.end) - inside.before(work.start)
-        names, kinds = len(self.trace.names), len(_KINDS)
-        time = np.zeros((names, kinds), dtype=np.int64)
-        np.add.at(time, (self.events.name[work.event], work.code), spent)
-        called = np.zeros(len(self.events), dtype=np.bool_)
-        called[work.event[inside.contains(work.start)]] = True
-        calls = np.bincount(self.events.name[called], minlength=names)
+    def _launched(self, annotated: Int64) -> list[int]:
+        """How many pieces of device work, or of operators on a host alone, each step launched."""
+        if self.trace.has_device:
+            at = np.where(self.launch == UNKNOWN, self.events.start[self.device], self.launch)
+        else:
+            at = self.events.start[self.events.kind == Kind.OP]
+        at.sort()
+        return list(np.diff(np.searchsorted(at, annotated), axis=1)[:, 0].tolist())
+
+    def _flops(self, annotated: Int64) -> list[int | None]:
+        """Operations that each step called for."""
+        flops = self.trace.flops
+        if not len(flops) or any(has_no_rule(name) for name in self.trace.names):
+            return [None] * len(annotated)
+        at = self.events.start[flops.event]
+        order = np.argsort(at)
+        before = np.concatenate([[0], np.cumsum(flops.value[order])])
+        return list(np.diff(before[np.searchsorted(at[order], annotated)], axis=1)[:, 0].tolist())
+
+
+class _Hotspots:
+    """Time and calls by name within the steps' windows."""
+
+    def __init__(self, trace: Trace, windows: Intervals) -> None:
+        self._names, self._name, self._windows = trace.names, trace.events.name, windows
+        self._time = np.zeros((len(trace.names), len(_KINDS)), dtype=np.int64)
+        self._called = np.zeros(len(trace.events), dtype=np.bool_)
+
+    def add(self, work: pieces.Work) -> None:
+        """Count some pieces of work."""
+        spent = self._windows.before(work.end) - self._windows.before(work.start)
+        np.add.at(self._time, (self._name[work.event], work.code), spent)
+        self._called[work.event[self._windows.contains(work.start)]] = True
+
+    def found(self) -> tuple[Hotspot, ...]:
+        """Every name with time, the most first."""
+        calls = np.bincount(self._name[self._called], minlength=len(self._names))
+        time = self._time
         found = [
-            Hotspot(self.trace.names[name], _KINDS[int(time[name].argmax())], int(calls[name]), int(time[name].sum()))
+            Hotspot(self._names[name], _KINDS[int(time[name].argmax())], int(calls[name]), int(time[name].sum()))
             for name in np.flatnonzero(time.any(axis=1)).tolist()
         ]
-        return sorted(found, key=lambda spot: (-spot.time, spot.name))
+        return tuple(sorted(found, key=lambda spot: (-spot.time, spot.name)))
 
 
 _KINDS = (*CLASSES, "communication", "copy", "input_wait")
 
 
-def _disjoint(claims: dict[str, Intervals]) -> dict[str, Intervals]:
-    """Each claim without what the claims before it hold."""
-    taken, left = EMPTY, {}
-    for name, claim in claims.items():
-        left[name] = claim - taken
-        taken = taken | claim
-    return left
+def _measured(claims: dict[str, Intervals], edges: Int64) -> list[dict[str, int]]:
+    """Nanoseconds that each claim holds of each window (a row of start and end) beyond what the claims before it hold.
+
+    Done in stretches of time, so that what it takes in memory does not grow with the trace.
+    """
+    totals = np.zeros((len(edges), len(claims)), dtype=np.int64)
+    for low, high in pairwise(_stretches(claims.values(), edges)):
+        taken = EMPTY
+        for place, claim in enumerate(claims.values()):
+            mine = claim.clip(low, high)
+            totals[:, place] += (mine - taken).within(edges)
+            taken = taken | mine
+    return [dict(zip(claims, row, strict=True)) for row in totals.tolist()]
 
 
-def _last_end(ends: Int64, chosen: Booleans) -> list[int]:
-    return [int(ends[chosen].max())] if chosen.any() else []
+def _stretches(claims: Collection[Intervals], edges: Int64) -> list[int]:
+    """Times that cut all windows into stretches of about SLAB intervals."""
+    if not edges.size:
+        return []
+    largest = max(claims, key=lambda each: each.starts.size).starts
+    count = 1 + sum(each.starts.size for each in claims) // pieces.SLAB
+    cuts = largest[np.linspace(0, largest.size - 1, count + 1).astype(np.int64)[1:-1]] if largest.size else largest
+    first, last = int(edges.min()), int(edges.max())
+    return [first, *np.unique(cuts[(cuts > first) & (cuts < last)]).tolist(), last]
 
 
-def _launches(events: Events) -> Int64:
-    """When each device event was launched: the runtime call of its correlation, else the operator of its external id.
+def launches(events: Events, device: Int64) -> Int64:
+    """When each of the device's events was launched: at the runtime call of its correlation, else at the operator of
+    its external id.
 
     Where neither is in the trace: EARLIER for what ran before all work with a known launch (it was launched before the
-    profiler looked), else UNKNOWN. A column over all events; those of the host keep their own start.
+    profiler looked), else UNKNOWN.
     """
-    launch = events.start.copy()
-    device = events.where(*DEVICE_KINDS)
-    launch[device] = UNKNOWN
-    calls, ops = events.where(Kind.RUNTIME), events.where(Kind.OP)
-    _find_launches(events, launch, device, calls, events.correlation)
-    _find_launches(events, launch, device, ops, events.external)
-    known = device[launch[device] != UNKNOWN]
-    if known.size:
-        missing = device[launch[device] == UNKNOWN]
-        launch[missing[events.start[missing] < events.start[known].min()]] = EARLIER
+    launch = np.full(device.size, UNKNOWN, dtype=np.int64)
+    _find_launches(launch, events.correlation[device], events, events.where(Kind.RUNTIME), events.correlation)
+    _find_launches(launch, events.external[device], events, events.where(Kind.OP), events.external)
+    unknown = launch == UNKNOWN
+    if unknown.any() and not unknown.all():
+        start = events.start[device]
+        launch[unknown & (start < start[~unknown].min())] = EARLIER
     return launch
 
 
-def _find_launches(events: Events, launch: Int64, device: Int64, sources: Int64, ids: Int64) -> None:
-    """Fill in `launch` for device events that share an id with one of the sources."""
-    asked = device[(launch[device] == UNKNOWN) & (ids[device] != ABSENT)]
-    told = sources[ids[sources] != ABSENT]
-    if not told.size or not asked.size:
+def _find_launches(launch: Int64, asked: Int64, events: Events, sources: Int64, ids: Int64) -> None:
+    """Fill in `launch` for device events of the ids `asked` that one of the sources has."""
+    open_ = np.flatnonzero((launch == UNKNOWN) & (asked != ABSENT))
+    sources = sources[ids[sources] != ABSENT]
+    if not sources.size or not open_.size:
         return
-    told = told[np.argsort(ids[told], kind="stable")]
-    place = np.minimum(np.searchsorted(ids[told], ids[asked]), told.size - 1)
-    matched = ids[told[place]] == ids[asked]
-    launch[asked[matched]] = events.start[told[place[matched]]]
+    told = ids[sources]
+    order = np.argsort(told, kind="stable")
+    told, at = told[order], events.start[sources[order]]
+    place = np.minimum(np.searchsorted(told, asked[open_]), told.size - 1)
+    matched = told[place] == asked[open_]
+    launch[open_[matched]] = at[place[matched]]

@@ -6,7 +6,7 @@ disjoint, not touching, none empty. Sums of durations are never taken from anyth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,6 +67,11 @@ class Intervals:
         into = np.clip(points - self.starts[held], 0, self.ends[held] - self.starts[held])
         return np.where(index < 0, 0, covered[held] + into).astype(np.int64)
 
+    def within(self, edges: Int64) -> Int64:
+        """Of each interval, a row of start and end: the nanoseconds of the set in it."""
+        before = self.before(edges.ravel()).reshape(-1, 2)
+        return np.asarray(before[:, 1] - before[:, 0], dtype=np.int64)
+
 
 EMPTY = Intervals(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
@@ -84,9 +89,12 @@ def union_of(starts: Int64, ends: Int64) -> Intervals:
     return Intervals(starts[opens].astype(np.int64), ends[closes].astype(np.int64))
 
 
-def single(start: int, end: int) -> Intervals:
-    """The set of one interval."""
-    return union_of(np.array([start], dtype=np.int64), np.array([end], dtype=np.int64))
+def joined(sets: Iterable[Intervals]) -> Intervals:
+    """The union of sets."""
+    found = [each for each in sets if each.starts.size]
+    if len(found) < 2:
+        return found[0] if found else EMPTY
+    return union_of(np.concatenate([each.starts for each in found]), np.concatenate([each.ends for each in found]))
 
 
 def _where_depth(left: Intervals, right: Intervals, keep: _Keep) -> Intervals:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -111,15 +112,35 @@ class Trace:
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """One batch of events."""
+class _Growing:
+    """A column that grows in place: neither pieces to join nor room that is touched before it is needed."""
 
-    place: int
-    dense: list[npt.NDArray[Any]]
-    """The columns of Events."""
-    sparse: dict[str, tuple[Int64, npt.NDArray[Any]] | None]
-    """Of each of _SPARSE: the rows that have it, and their values."""
+    def __init__(self, dtype: type, absent: int | None = None) -> None:
+        self._data: npt.NDArray[Any] = np.empty(0, dtype=dtype)
+        self._absent = absent
+        self.size = 0
+
+    def append(self, values: npt.NDArray[Any]) -> None:
+        """Add values at the end."""
+        end = self.size + len(values)
+        if self._absent is not None and not len(self._data):
+            if (values == self._absent).all():
+                self.size = end
+                return
+            self._data = np.full(self.size, self._absent, dtype=self._data.dtype)
+        if end > len(self._data):
+            self._data.resize(max(2 * end, 1024), refcheck=False)
+        self._data[self.size : end] = values
+        self.size = end
+
+    def ordered(self, spans: list[slice]) -> npt.NDArray[Any]:
+        """The column with its spans in this order; a column without a single value takes no memory."""
+        if self._absent is not None and not len(self._data):
+            return np.broadcast_to(np.array(self._absent, dtype=self._data.dtype), self.size)
+        if all(before.stop == after.start for before, after in pairwise(spans)):
+            self._data.resize(self.size, refcheck=False)
+            return self._data
+        return np.concatenate([self._data[span] for span in spans])
 
 
 class Collecting:
@@ -128,7 +149,17 @@ class Collecting:
     def __init__(self) -> None:
         self._names: dict[str, int] = {}
         self._tracks: dict[Track, int] = {}
-        self._columns: list[_Columns] = []
+        self._columns = [
+            _Growing(np.int8),
+            _Growing(np.int32),
+            _Growing(np.int32),
+            _Growing(np.int64),
+            _Growing(np.int64),
+            _Growing(np.int64, ABSENT),
+            _Growing(np.int64, ABSENT),
+        ]
+        self._spans: list[tuple[int, slice]] = []
+        self._sparse: dict[str, list[tuple[Int64, npt.NDArray[Any]] | None]] = {name: [] for name in _SPARSE}
         self._calls: list[tuple[int, pa.RecordBatch]] = []
         self._memory: list[tuple[int, pa.RecordBatch]] = []
 
@@ -150,31 +181,34 @@ class Collecting:
             events = events.take(pa.array(kept))
         kind = kind[kept]
         start = events.column("start_ns").to_numpy()
-        self._columns.append(
-            _Columns(
-                place,
-                [
-                    kind,
-                    self._name_codes(events.column("name")),
-                    self._track_codes(events, kind),
-                    start,
-                    start + events.column("duration_ns").to_numpy(),
-                    _filled(events.column("correlation")),
-                    _filled(events.column("external_id")),
-                ],
-                {name: _given(events.column(name)) for name in _SPARSE},
-            )
+        values = (
+            kind,
+            self._name_codes(events.column("name")),
+            self._track_codes(events, kind),
+            start,
+            start + events.column("duration_ns").to_numpy(),
+            _filled(events.column("correlation")),
+            _filled(events.column("external_id")),
         )
+        first = self._columns[0].size
+        for column, added in zip(self._columns, values, strict=True):
+            column.append(added)
+        for name, found in self._sparse.items():
+            found.append(_given(events.column(name)))
+        self._spans.append((place, slice(first, first + len(kind))))
 
     def trace(self, path: Path, facts: Facts) -> Trace:
-        """The trace, in the file's order; the batches are given up on the way, so that nothing is held twice."""
-        self._columns.sort(key=lambda each: each.place)
-        sparse = {name: _sparse(self._columns, name, dtype) for name, dtype in _SPARSE.items()}
+        """The trace, in the file's order."""
+        order = sorted(range(len(self._spans)), key=lambda index: self._spans[index][0])
+        spans = [self._spans[index][1] for index in order]
+        lengths = [span.stop - span.start for span in spans]
+        sparse = {
+            name: _sparse([found[index] for index in order], lengths, _SPARSE[name])
+            for name, found in self._sparse.items()
+        }
         columns = []
-        for place, dtype in enumerate((np.int8, np.int32, np.int32, np.int64, np.int64, np.int64, np.int64)):
-            columns.append(np.concatenate([each.dense[place] for each in self._columns] or [np.empty(0, dtype)]))
-            for each in self._columns:
-                each.dense[place] = np.empty(0, dtype)
+        while self._columns:  # one at a time, so that nothing is held twice
+            columns.append(self._columns.pop(0).ordered(spans))
         return Trace(
             path=path,
             names=tuple(self._names),
@@ -240,16 +274,15 @@ def _given(column: pa.Array) -> tuple[Int64, npt.NDArray[Any]] | None:
     return np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)), column.drop_null().to_numpy()
 
 
-def _sparse(batches: list[_Columns], name: str, dtype: type) -> Sparse:
+def _sparse(found: list[tuple[Int64, npt.NDArray[Any]] | None], lengths: list[int], dtype: type) -> Sparse:
     places: list[Int64] = [np.empty(0, dtype=np.int64)]
     values: list[npt.NDArray[Any]] = [np.empty(0, dtype=dtype)]
     first = 0
-    for each in batches:
-        given = each.sparse[name]
+    for given, length in zip(found, lengths, strict=True):
         if given is not None:
             places.append(given[0] + first)
             values.append(given[1])
-        first += len(each.dense[0])
+        first += length
     return Sparse(np.concatenate(places), np.concatenate(values))
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.traces.intervals import EMPTY, Intervals, single, union_of
+from ledger.traces.intervals import EMPTY, Intervals, union_of
 
 edges = st.integers(-40, 40)
 pairs = st.lists(st.tuples(edges, edges), max_size=12)
@@ -44,7 +44,7 @@ def test_operators_are_those_of_sets(left, right):
 def test_clip_is_the_intersection_with_one_interval(intervals, start, end):
     clipped = made(intervals).clip(start, end)
     assert held(clipped) == points(intervals) & set(range(start, end))
-    assert held(clipped) == held(made(intervals) & single(start, end))
+    assert held(clipped) == held(made(intervals) & made([(start, end)]))
 
 
 @given(pairs, st.lists(edges, min_size=1))
@@ -56,11 +56,11 @@ def test_contains_and_before_answer_point_by_point(intervals, asked):
 
 @pytest.mark.parametrize("base", [4_458_676_522_690_655, 2**61])
 def test_absolute_stamps_lose_nothing(base):
-    union = made([(base, base + 3), (base + 2, base + 5)]) - single(base + 1, base + 2)
+    union = made([(base, base + 3), (base + 2, base + 5)]) - made([(base + 1, base + 2)])
     assert union.length == 4
 
 
 def test_the_empty_set_is_neutral():
-    some = single(3, 9)
+    some = made([(3, 9)])
     assert held(some | EMPTY) == held(some - EMPTY) == held(some)
     assert (some & EMPTY).length == 0
