@@ -9,6 +9,7 @@ from typing import Any
 from sitegen.charts.chart import WIDTH, Chart, axis, layout
 from sitegen.charts.draw import draw
 from sitegen.charts.scale import Axis, Unit, padded, unit_for
+from sitegen.comparison.accounting import PARTS
 from sitegen.comparison.verdict import Part, Verdict
 from sitegen.format import difference, seconds, share
 
@@ -45,7 +46,7 @@ def side_by_side(verdict: Verdict) -> Chart | None:
             if totals[index]
         ),
         plotly={
-            "data": [_bar(part, number, sides, unit, totals) for number, part in enumerate(shown)],
+            "data": [_bar(part, sides, unit, totals) for part in shown],
             "layout": layout(
                 230,
                 barmode="stack",
@@ -97,6 +98,11 @@ def _top(verdict: Verdict) -> list[Part]:
     return [part for part in verdict.accounting.parts if part.parent is None]
 
 
+def _number(part: Part) -> int:
+    """What picks colour and pattern: the same for a part on every page, and for the pieces of a timeline."""
+    return PARTS.index(part.id) + 1 if part.id in PARTS else len(PARTS) + 1
+
+
 def _of(part: Part, side: int) -> float | None:
     return (part.baseline, part.candidate)[side]
 
@@ -106,8 +112,8 @@ def _words(part: Part, side: int, total: float) -> str:
     return f"{part.title} {seconds(amount)} ({share((amount or 0.0) / total)})"
 
 
-def _bar(part: Part, number: int, sides: tuple[str, str], unit: Unit, totals: list[float]) -> dict[str, Any]:
-    amounts = [_of(part, side) for side in (0, 1)]
+def _bar(part: Part, sides: tuple[str, str], unit: Unit, totals: list[float]) -> dict[str, Any]:
+    amounts, number = [_of(part, side) for side in (0, 1)], _number(part)
     return {
         "type": "bar",
         "orientation": "h",
@@ -118,10 +124,10 @@ def _bar(part: Part, number: int, sides: tuple[str, str], unit: Unit, totals: li
         "textposition": "none",
         "hovertemplate": "<b>%{y}</b><br>%{text}<extra></extra>",
         "marker": {
-            "color": f"var(--sp-part-{number + 1})",
+            "color": f"var(--sp-part-{number})",
             "line": {"color": "var(--sp-paper)", "width": 1},
             "pattern": {
-                "shape": PATTERNS[number % len(PATTERNS)],
+                "shape": PATTERNS[number - 1],
                 "fillmode": "overlay",
                 "fgcolor": "rgba(255,255,255,0.45)",
                 "solidity": 0.2,
@@ -151,13 +157,21 @@ def _bars_svg(parts: list[Part], sides: tuple[str, str], unit: Unit, totals: lis
     bars = []
     for side, name in enumerate(sides):
         position, segments = 0.0, []
-        for number, part in enumerate(parts):
+        for part in parts:
             amount = unit(_of(part, side) or 0.0)
             start, end = x.at(position), x.at(position + amount)
-            segments.append(Segment(number + 1, part.title, start, round(end - start, 1)))
+            segments.append(Segment(_number(part), part.title, start, round(end - start, 1)))
             position += amount
         bars.append((name, seconds(totals[side]) if totals[side] else "no trace", segments))
-    return draw("bars", width=WIDTH, bar=BAR, x=x, bars=bars, parts=parts, unit=unit.name)
+    return draw(
+        "bars",
+        width=WIDTH,
+        bar=BAR,
+        x=x,
+        bars=bars,
+        parts=[(_number(part), part.title) for part in parts],
+        unit=unit.name,
+    )
 
 
 def _waterfall_svg(steps: list[tuple[str, float]], total: float, unit: Unit) -> Any:
