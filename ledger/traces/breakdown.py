@@ -168,25 +168,30 @@ class _Explainer:
         """Each step's window, a row of start and end; where too many launches are unknown, all steps as one."""
         if not spans:
             return spans, np.empty((0, 2), dtype=np.int64)
-        ends = self.events.end[self.device]
-        unknown = self.launch == UNKNOWN
-        spans = self._merged(spans, int((unknown & (ends > spans[0].start)).sum()))
-        launched = np.where(unknown, self.events.start[self.device], self.launch)
-        order = np.argsort(launched, kind="stable")
-        launched, busy_until = launched[order], np.maximum.accumulate(ends[order])
-
-        def after(time: int) -> int:
-            """When the device is done with what was launched before `time`."""
-            count = int(np.searchsorted(launched, time))
-            return int(busy_until[count - 1]) if count else time
-
+        unknown = self.device[self.launch == UNKNOWN]
+        spans = self._merged(spans, int((self.events.end[unknown] > spans[0].start).sum()))
+        times = np.unique([spans[0].start, *(span.end for span in spans)])
+        done = dict(zip(times.tolist(), self._done_with(times), strict=True))
         edges = []
-        edge = max(spans[0].start, after(spans[0].start))
+        edge = max(spans[0].start, done[spans[0].start])
         for span in spans:
             start = max(edge, span.start)
-            edge = max(start, span.end, after(span.end))
+            edge = max(start, span.end, done[span.end])
             edges.append((start, edge))
         return spans, np.array(edges, dtype=np.int64)
+
+    def _done_with(self, times: Int64) -> list[int]:
+        """For each of the times (ascending): when the device is done with what was launched before it."""
+        done = np.full(len(times) + 1, UNKNOWN, dtype=np.int64)
+        for slab in pieces.slabs(self.device.size):
+            later = np.searchsorted(times, self._launched_at(slab), side="right")
+            np.maximum.at(done, later, self.events.end[self.device[slab]])
+        return list(np.maximum.accumulate(done)[:-1].tolist())
+
+    def _launched_at(self, slab: slice) -> Int64:
+        """When device work was launched; where that is not known, when it ran."""
+        launch = self.launch[slab]
+        return np.where(launch == UNKNOWN, self.events.start[self.device[slab]], launch)
 
     def _merged(self, spans: list[_Span], unknown: int) -> list[_Span]:
         if not unknown:
@@ -205,8 +210,7 @@ class _Explainer:
             return
         stepping = self._with_role(Role.OPTIMIZER, Kind.ANNOTATION, Kind.OP)
         optimizing = union_of(self.events.start[stepping], self.events.end[stepping])
-        for first in range(0, self.device.size, pieces.SLAB):
-            slab = slice(first, first + pieces.SLAB)
+        for slab in pieces.slabs(self.device.size):
             inside = optimizing.contains(self.launch[slab])
             yield pieces.on_device(self.trace, self.table, self.device[slab], inside)
 
@@ -236,8 +240,7 @@ class _Explainer:
         """When the host waited for input, and when it was inside an operator or a runtime call."""
         waits = self._with_role(Role.INPUT_WAIT, Kind.OP, Kind.ANNOTATION)
         busy = []
-        for first in range(0, len(self.events), pieces.SLAB):
-            slab = slice(first, first + pieces.SLAB)
+        for slab in pieces.slabs(len(self.events)):
             chosen = np.isin(self.events.kind[slab], (Kind.OP, Kind.RUNTIME))
             busy.append(union_of(self.events.start[slab][chosen], self.events.end[slab][chosen]))
         return union_of(self.events.start[waits], self.events.end[waits]), joined(busy)
@@ -266,22 +269,32 @@ class _Explainer:
 
     def _launched(self, annotated: Int64) -> list[int]:
         """How many pieces of device work, or of operators on a host alone, each step launched."""
-        if self.trace.has_device:
-            at = np.where(self.launch == UNKNOWN, self.events.start[self.device], self.launch)
-        else:
-            at = self.events.start[self.events.kind == Kind.OP]
-        at.sort()
-        return list(np.diff(np.searchsorted(at, annotated), axis=1)[:, 0].tolist())
+        counts = np.zeros(2 * len(annotated), dtype=np.int64)
+        for slab in pieces.slabs(self.device.size if self.trace.has_device else len(self.events)):
+            if self.trace.has_device:
+                at = self._launched_at(slab)
+            else:
+                at = self.events.start[slab][self.events.kind[slab] == Kind.OP]
+            counts += _before(annotated, at, np.ones(len(at), dtype=np.int64))
+        return list((counts[1::2] - counts[::2]).tolist())
 
     def _flops(self, annotated: Int64) -> list[int | None]:
         """Operations that each step called for."""
         flops = self.trace.flops
         if not len(flops) or any(has_no_rule(name) for name in self.trace.names):
             return [None] * len(annotated)
-        at = self.events.start[flops.event]
-        order = np.argsort(at)
-        before = np.concatenate([[0], np.cumsum(flops.value[order])])
-        return list(np.diff(before[np.searchsorted(at[order], annotated)], axis=1)[:, 0].tolist())
+        before = _before(annotated, self.events.start[flops.event], flops.value)
+        return list((before[1::2] - before[::2]).tolist())
+
+
+def _before(edges: Int64, at: Int64, amount: Int64) -> Int64:
+    """For each edge, the amounts that stand before it."""
+    order = np.argsort(edges.ravel(), kind="stable")
+    bins = np.zeros(edges.size + 1, dtype=np.int64)
+    np.add.at(bins, np.searchsorted(edges.ravel()[order], at, side="right"), amount)
+    sums = np.empty(edges.size, dtype=np.int64)
+    sums[order] = np.cumsum(bins)[:-1]
+    return sums
 
 
 class _Hotspots:
@@ -346,8 +359,8 @@ def launches(events: Events, device: Int64) -> Int64:
     profiler looked), else UNKNOWN.
     """
     launch = np.full(device.size, UNKNOWN, dtype=np.int64)
-    _find_launches(launch, events.correlation[device], events, events.where(Kind.RUNTIME), events.correlation)
-    _find_launches(launch, events.external[device], events, events.where(Kind.OP), events.external)
+    _find_launches(launch, events, device, Kind.RUNTIME, events.correlation)
+    _find_launches(launch, events, device, Kind.OP, events.external)
     unknown = launch == UNKNOWN
     if unknown.any() and not unknown.all():
         start = events.start[device]
@@ -355,15 +368,31 @@ def launches(events: Events, device: Int64) -> Int64:
     return launch
 
 
-def _find_launches(launch: Int64, asked: Int64, events: Events, sources: Int64, ids: Int64) -> None:
-    """Fill in `launch` for device events of the ids `asked` that one of the sources has."""
-    open_ = np.flatnonzero((launch == UNKNOWN) & (asked != ABSENT))
-    sources = sources[ids[sources] != ABSENT]
-    if not sources.size or not open_.size:
+def _find_launches(launch: Int64, events: Events, device: Int64, kind: Kind, ids: Int64) -> None:
+    """Fill in `launch` for device events that share an id with an event of this kind."""
+    missing = np.flatnonzero(launch == UNKNOWN)
+    asked = ids[device[missing]]
+    missing, asked = missing[asked != ABSENT], asked[asked != ABSENT]
+    if not asked.size:
         return
+    low, high = int(asked.min()), int(asked.max())
+    if high - low > 16 * len(events) + 1024:
+        launch[missing] = _looked_up(asked, events, kind, ids)
+        return
+    by_id = np.full(high - low + 1, UNKNOWN, dtype=np.int64)
+    for slab in reversed([*pieces.slabs(len(events))]):  # of several with one id the first counts
+        told = np.flatnonzero((events.kind[slab] == kind) & (ids[slab] >= low) & (ids[slab] <= high))[::-1]
+        by_id[ids[slab][told] - low] = events.start[slab][told]
+    launch[missing] = by_id[asked - low]
+
+
+def _looked_up(asked: Int64, events: Events, kind: Kind, ids: Int64) -> Int64:
+    """Where the ids are too far apart for a table of them all."""
+    sources = events.where(kind)
+    sources = sources[ids[sources] != ABSENT]
+    if not sources.size:
+        return np.full(asked.size, UNKNOWN, dtype=np.int64)
+    sources = sources[np.argsort(ids[sources], kind="stable")]
     told = ids[sources]
-    order = np.argsort(told, kind="stable")
-    told, at = told[order], events.start[sources[order]]
-    place = np.minimum(np.searchsorted(told, asked[open_]), told.size - 1)
-    matched = told[place] == asked[open_]
-    launch[open_[matched]] = at[place[matched]]
+    place = np.minimum(np.searchsorted(told, asked), told.size - 1)
+    return np.where(told[place] == asked, events.start[sources[place]], UNKNOWN)

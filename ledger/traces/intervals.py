@@ -79,14 +79,20 @@ EMPTY = Intervals(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 def union_of(starts: Int64, ends: Int64) -> Intervals:
     """The union of any intervals; empty and reversed ones hold nothing."""
     real = ends > starts
-    starts, ends = starts[real], ends[real]
+    return _union(starts[real], ends[real])
+
+
+def _union(starts: Int64, ends: Int64) -> Intervals:
+    """The union of intervals that each hold something; sorts the arrays that it is given.
+
+    Starts and ends are sorted apart: where as many have ended before a start as had started, nothing is open.
+    """
     if not starts.size:
         return EMPTY
-    order = np.argsort(starts, kind="stable")
-    starts, ends = starts[order], np.maximum.accumulate(ends[order])
-    opens = np.flatnonzero(np.concatenate([[True], starts[1:] > ends[:-1]]))
-    closes = np.append(opens[1:] - 1, starts.size - 1)
-    return Intervals(starts[opens].astype(np.int64), ends[closes].astype(np.int64))
+    starts.sort()
+    ends.sort()
+    gaps = np.flatnonzero(starts[1:] > ends[:-1])
+    return Intervals(starts[np.append(0, gaps + 1)], ends[np.append(gaps, ends.size - 1)])
 
 
 def joined(sets: Iterable[Intervals]) -> Intervals:
@@ -94,7 +100,7 @@ def joined(sets: Iterable[Intervals]) -> Intervals:
     found = [each for each in sets if each.starts.size]
     if len(found) < 2:
         return found[0] if found else EMPTY
-    return union_of(np.concatenate([each.starts for each in found]), np.concatenate([each.ends for each in found]))
+    return _union(np.concatenate([each.starts for each in found]), np.concatenate([each.ends for each in found]))
 
 
 def _where_depth(left: Intervals, right: Intervals, keep: _Keep) -> Intervals:

@@ -17,6 +17,7 @@ from ledger.traces.interface import ABSENT, CALLS, DEVICE_KINDS, HOST_KINDS, MEM
 Int32 = npt.NDArray[np.int32]
 
 _SPARSE = {"flops": np.int64, "bytes": np.int64, "blocks_per_sm": np.float32}
+_BLOCK = 2**19
 _KEPT = (*HOST_KINDS, *DEVICE_KINDS)
 
 
@@ -113,34 +114,44 @@ class Trace:
 
 
 class _Growing:
-    """A column that grows in place: neither pieces to join nor room that is touched before it is needed."""
+    """A column that grows block by block, so that growing neither copies it nor leaves holes in memory."""
 
     def __init__(self, dtype: type, absent: int | None = None) -> None:
-        self._data: npt.NDArray[Any] = np.empty(0, dtype=dtype)
-        self._absent = absent
+        self._dtype, self._absent = dtype, absent
+        self._blocks: list[npt.NDArray[Any]] = []
+        self._free = 0
         self.size = 0
 
     def append(self, values: npt.NDArray[Any]) -> None:
         """Add values at the end."""
-        end = self.size + len(values)
-        if self._absent is not None and not len(self._data):
+        if self._absent is not None and not self._blocks:
             if (values == self._absent).all():
-                self.size = end
+                self.size += len(values)
                 return
-            self._data = np.full(self.size, self._absent, dtype=self._data.dtype)
-        if end > len(self._data):
-            self._data.resize(max(2 * end, 1024), refcheck=False)
-        self._data[self.size : end] = values
-        self.size = end
+            values = np.concatenate([np.full(self.size, self._absent, dtype=self._dtype), values])
+            self.size = 0
+        self.size += len(values)
+        while len(values):
+            if not self._free:
+                self._blocks.append(np.empty(_BLOCK, dtype=self._dtype))
+                self._free = _BLOCK
+            taken = min(self._free, len(values))
+            first = _BLOCK - self._free
+            self._blocks[-1][first : first + taken] = values[:taken]
+            self._free -= taken
+            values = values[taken:]
 
     def ordered(self, spans: list[slice]) -> npt.NDArray[Any]:
         """The column with its spans in this order; a column without a single value takes no memory."""
-        if self._absent is not None and not len(self._data):
-            return np.broadcast_to(np.array(self._absent, dtype=self._data.dtype), self.size)
+        if self._absent is not None and not self._blocks:
+            return np.broadcast_to(np.array(self._absent, dtype=self._dtype), self.size)
+        whole = np.empty(self.size, dtype=self._dtype)
+        for first in range(0, self.size, _BLOCK):
+            part = whole[first : first + _BLOCK]
+            part[:] = self._blocks.pop(0)[: len(part)]
         if all(before.stop == after.start for before, after in pairwise(spans)):
-            self._data.resize(self.size, refcheck=False)
-            return self._data
-        return np.concatenate([self._data[span] for span in spans])
+            return whole
+        return np.concatenate([whole[span] for span in spans])
 
 
 class Collecting:

@@ -35,6 +35,11 @@ SLAB = 2**18
 """Events that are worked on at once, so that what it takes in memory does not grow with the trace."""
 
 
+def slabs(size: int) -> Iterator[slice]:
+    """Slices that cover `size` events, SLAB at a time."""
+    return (slice(first, first + SLAB) for first in range(0, size, SLAB))
+
+
 @dataclass(frozen=True)
 class Work:
     """Pieces as columns of equal length. Pieces of different tracks may overlap, those of one host thread never."""
