@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -133,7 +134,7 @@ class _Growing:
         self.size += len(values)
         while len(values):
             if not self._free:
-                self._blocks.append(np.empty(_BLOCK, dtype=self._dtype))
+                self._blocks.append(_room(_BLOCK, self._dtype))
                 self._free = _BLOCK
             taken = min(self._free, len(values))
             first = _BLOCK - self._free
@@ -145,13 +146,20 @@ class _Growing:
         """The column with its spans in this order; a column without a single value takes no memory."""
         if self._absent is not None and not self._blocks:
             return np.broadcast_to(np.array(self._absent, dtype=self._dtype), self.size)
-        whole = np.empty(self.size, dtype=self._dtype)
+        whole = _room(self.size, self._dtype)
         for first in range(0, self.size, _BLOCK):
             part = whole[first : first + _BLOCK]
             part[:] = self._blocks.pop(0)[: len(part)]
         if all(before.stop == after.start for before, after in pairwise(spans)):
             return whole
-        return np.concatenate([whole[span] for span in spans])
+        return np.concatenate([whole[span] for span in spans], out=_room(self.size, self._dtype))
+
+
+def _room(size: int, dtype: type) -> npt.NDArray[Any]:
+    """Memory of its own for a large array: what is freed goes back to the system, however small what lies around it."""
+    if size < _BLOCK // 8:
+        return np.empty(size, dtype=dtype)
+    return np.frombuffer(mmap.mmap(-1, size * np.dtype(dtype).itemsize), dtype=dtype)
 
 
 class Collecting:
