@@ -5,6 +5,7 @@ The two come from different instruments, so they need not agree; what does not i
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
@@ -12,7 +13,8 @@ from ledger.metrics import registry
 from sitegen.comparison.effect import common_version, measure
 from sitegen.comparison.evidence import TrialRun
 from sitegen.comparison.selection import Selection, Side
-from sitegen.comparison.verdict import Accounting, Effect, Part
+from sitegen.comparison.verdict import Accounting, Effect, Note, Part
+from sitegen.format import count
 
 TOTAL = "step_time"
 """The timed launches' clock."""
@@ -53,12 +55,33 @@ def account(selection: Selection, total: Effect) -> Accounting:
         baseline_runs=tuple(run.run_id for run in runs[0]),
         candidate_runs=tuple(run.run_id for run in runs[1]),
         absent=absent,
+        left_out=_left_out(selection),
     )
 
 
 def _traced(side: Side) -> list[TrialRun]:
     """Profiled launches whose trace gave parts."""
     return [run for run in side.profiled if any(_value(run, name) is not None for name in PARTS)]
+
+
+def _left_out(selection: Selection) -> tuple[Note, ...]:
+    """Profiled launches whose trace gave no parts, by stack and reason."""
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for side in selection.sides:
+        traced = _traced(side)
+        for run in side.profiled:
+            if run not in traced:
+                groups[side.stack, _why_no_parts(run)].append(run.run_id)
+    return tuple(
+        Note("trace_unusable", f"{count(len(ids), 'profiled launch')} of {stack} without parts: {why}", tuple(ids))
+        for (stack, why), ids in groups.items()
+    )
+
+
+def _why_no_parts(run: TrialRun) -> str:
+    """What the run's metrics say of the parts that they lack."""
+    rows = [row for name in PARTS for row in (run.find(name, rank=CRITICAL_RANK), run.find(name)) if row]
+    return next((row.missing_reason for row in rows if row.missing_reason), "it holds none of these metrics")
 
 
 def _names(runs: Sequence[Sequence[TrialRun]]) -> Iterable[str]:
@@ -116,7 +139,11 @@ def _why_absent(
     """Why nothing is said about how much is explained; None when it is."""
     without = [side.stack for side, traced in zip(selection.sides, runs, strict=True) if not traced]
     if without:
-        return f"no profiled launch of {' and '.join(without)} has a trace with parts"
+        why = dict.fromkeys(
+            _why_no_parts(run) for side in selection.sides if side.stack in without for run in side.profiled
+        )
+        said = f" ({'; '.join(why)})" if why else ""
+        return f"no profiled launch of {' and '.join(without)} has a trace with parts{said}"
     if difference is None:
         return "the timed launches give no difference in step time"
     if total.low is None or total.high is None:

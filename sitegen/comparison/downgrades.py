@@ -130,6 +130,14 @@ def _residual(case: Case) -> Note | None:
     return Note("unexplained_residual", text, found.baseline_runs + found.candidate_runs)
 
 
+def _unusable_traces(case: Case) -> Note | None:
+    left_out = case.accounting.left_out
+    if not left_out:
+        return None
+    text = "; ".join(note.text for note in left_out)
+    return Note("trace_unusable", text, tuple(run_id for note in left_out for run_id in note.evidence))
+
+
 def _tuning(case: Case) -> Note | None:
     text = unequal_tuning(case.selection)
     return Note("unequal_tuning", text) if text else None
@@ -174,6 +182,7 @@ _RULES: tuple[Callable[[Case], Note | None], ...] = (
     _order,
     _several_looks,
     _residual,
+    _unusable_traces,
     _tuning,
     _price,
     _history,

@@ -169,6 +169,8 @@ class Accounting:
     candidate_runs: tuple[str, ...]
     absent: str | None = None
     """Why there is no accounting."""
+    left_out: tuple[Note, ...] = ()
+    """Profiled launches whose trace gives no parts, and why."""
 
 
 @dataclass(frozen=True)

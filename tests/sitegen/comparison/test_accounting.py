@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sitegen.comparison.made import interleaved, profiled, swapped_file, verdict
+from ledger.run import Role
+from sitegen.comparison.evidence import Measured, TrialRun
+from sitegen.comparison.report import to_json, to_text
+from tests.sitegen.comparison.made import interleaved, profiled, run, swapped_file, verdict
 
 SLOW = [0.100, 0.101, 0.099, 0.100, 0.1005]
 FAST = [0.060, 0.0605, 0.0595, 0.060, 0.0602]
@@ -75,6 +78,37 @@ def test_without_traces_a_win_is_not_ready_and_says_so():
     assert found.accounting.parts == ()
     assert found.accounting.absent == "no profiled launch of slow and fast has a trace with parts"
     assert [note.code for note in found.readiness.reasons] == ["explanation_missing"]
+
+
+def unusable(stack: str, order: int, why: str) -> TrialRun:
+    """A profiled launch whose trace metrics are all missing for one reason."""
+    names = ("traced_step_time", *TOP)
+    rows = tuple(Measured(name, f"{name}@1", 1, "s", None, None, why) for name in names)
+    return run(stack, order, order, role=Role.PROFILED, parts={"x": 0.0}, measured=rows)
+
+
+def test_a_launch_whose_trace_is_not_usable_gives_no_parts_and_is_named():
+    good = profiled(traced(compute=0.08, idle=0.022), traced(compute=0.05, idle=0.012))
+    bad = [unusable("fast", order, "half of its events are lost") for order in (50, 51)]
+    with_bad, without = verdict(interleaved(SLOW, FAST) + good + bad), verdict(interleaved(SLOW, FAST) + good)
+    assert with_bad.accounting.parts == without.accounting.parts
+    assert without.accounting.left_out == ()
+    (note,) = with_bad.accounting.left_out
+    assert note.text == "2 profiled launches of fast without parts: half of its events are lost"
+    assert note.evidence == tuple(each.run_id for each in bad)
+    assert "trace_unusable" in {each.code for each in with_bad.downgrades}
+    assert to_json([with_bad])["verdicts"][0]["accounting"]["left_out"][0]["text"] == note.text
+    assert note.text in " ".join(to_text(with_bad).split())
+
+
+def test_where_no_trace_is_usable_the_reason_stands_in_readiness():
+    good, bad = profiled(traced(compute=0.08), traced(compute=0.05)), unusable("fast", 50, "it breaks off")
+    slow_only = [each for each in good if each.stack == "slow"]
+    found = verdict([*interleaved(SLOW, FAST), *slow_only, bad])
+    (reason,) = found.readiness.reasons
+    assert reason.code == "explanation_missing"
+    assert reason.text.endswith("no profiled launch of fast has a trace with parts (it breaks off)")
+    assert found.readiness.next_run == "stackproof collect tiny"
 
 
 def test_nothing_is_explained_where_there_may_be_no_difference():
