@@ -19,7 +19,7 @@ from ledger.traces.classes import Role, table
 from ledger.traces.interface import DEVICE_KINDS, Int64, Kind
 from ledger.traces.intervals import union_of
 from ledger.traces.trace import Events, Trace, Track
-from ledger.traces.work import COMMUNICATION, INPUT_WAIT, Work, on_host
+from ledger.traces.work import COMMUNICATION, INPUT_WAIT, Codes, Work, on_host
 
 MOST_STREAMS = 6
 MOST_THREADS = 4
@@ -49,7 +49,7 @@ class Lane:
     title: str
     start: Int64
     end: Int64
-    kind: Int64
+    kind: Codes
     """Class of each piece."""
     name: Int64
     """Index into the trace's names."""
@@ -95,8 +95,16 @@ def _inside(trace: Trace, span: tuple[int, int]) -> Trace:
     """The trace without events that lie outside the span."""
     events = trace.events
     chosen = (events.start < span[1]) & (events.end > span[0])
-    columns = (events.kind, events.name, events.track, events.start, events.end, events.correlation, events.external)
-    return replace(trace, events=Events(*(column[chosen] for column in columns)))
+    kept = Events(
+        events.kind[chosen],
+        events.name[chosen],
+        events.track[chosen],
+        events.start[chosen],
+        events.end[chosen],
+        events.correlation[chosen],
+        events.external[chosen],
+    )
+    return replace(trace, events=kept)
 
 
 def _device(trace: Trace) -> Work:
@@ -106,7 +114,7 @@ def _device(trace: Trace) -> Work:
     communicates = _named(trace, Role.COMMUNICATION)[chosen]
     code = np.where(communicates, Class.COMMUNICATION, Class.COMPUTE)
     code = np.where(events.kind[chosen] == Kind.KERNEL, code, Class.COPY)
-    return Work(events.start[chosen], events.end[chosen], chosen, code.astype(np.int64))
+    return Work(events.start[chosen], events.end[chosen], chosen, code.astype(np.int8))
 
 
 def _threads(trace: Trace) -> Work:
@@ -114,9 +122,9 @@ def _threads(trace: Trace) -> Work:
     return replace(found, code=_classes(found.code))
 
 
-def _classes(code: Int64) -> Int64:
+def _classes(code: Codes) -> Codes:
     """The class of each code of `ledger.traces.work` that the host's work has."""
-    found = np.full(len(code), Class.COMPUTE, dtype=np.int64)
+    found = np.full(len(code), Class.COMPUTE, dtype=np.int8)
     found[code == COMMUNICATION] = Class.COMMUNICATION
     found[code == INPUT_WAIT] = Class.INPUT_WAIT
     return found
@@ -129,7 +137,7 @@ def _host(trace: Trace) -> Work:
     chosen = np.flatnonzero((events.kind == Kind.OP) | ((events.kind == Kind.ANNOTATION) & is_wait))
     order = chosen[np.lexsort((-events.end[chosen], events.start[chosen], events.track[chosen]))]
     kept = order[_is_outermost(events, order)]
-    code = np.where(is_wait[kept], Class.INPUT_WAIT, Class.HOST).astype(np.int64)
+    code = np.where(is_wait[kept], Class.INPUT_WAIT, Class.HOST).astype(np.int8)
     return Work(events.start[kept], events.end[kept], kept.astype(np.int64), code)
 
 

@@ -1,7 +1,8 @@
 """The timeline of one step as a static picture: lanes of pieces over time, small enough for a page.
 
 A piece that is at least a pixel wide is a bar. Narrower ones are joined by lane and class into columns, whose height is
-the share that they fill of the column's time, less that of whole pieces; columns widen until the picture has few enough rectangles.
+the share that they fill of the column's time, less that of whole pieces; columns widen until there are few enough
+rectangles.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def _columns(lane: Lane, chosen: Int64, names: tuple[str, ...], scale: Scale, wi
     room = _room(lane, chosen, scale.first, size, len(base))
     for kind in np.unique(lane.kind[chosen]).tolist():
         own = chosen[lane.kind[chosen] == kind]
-        for each in _joined(kind, _of_class(lane, own, kind, scale.first, size, base, room)):
+        for each in _joined(_of_class(lane, own, kind, scale.first, size, base, room)):
             left, right = scale.left + each.first * width, min(scale.left + (each.last + 1) * width, scale.right)
             length = lane.end[each.longest] - lane.start[each.longest]
             words = (
@@ -181,7 +182,7 @@ def _of_class(
             base[column] += height
 
 
-def _joined(kind: int, columns: Iterator[_Column]) -> Iterator[_Column]:
+def _joined(columns: Iterator[_Column]) -> Iterator[_Column]:
     """Neighbours of one height as one; the longest piece of the first stands for both."""
     held: _Column | None = None
     for each in columns:
