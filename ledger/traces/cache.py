@@ -11,7 +11,8 @@ from pathlib import Path
 from ledger.canonical import file_digest
 from ledger.traces import reading
 from ledger.traces.interface import Facts
-from ledger.traces.trace import Collecting, Trace
+from ledger.traces.storage import batches
+from ledger.traces.trace import Trace, collect
 
 VERSION = 1
 """Grows with every change of what the tables hold, so that older ones are not taken for new."""
@@ -37,10 +38,7 @@ class Cached:
 
     def trace(self) -> Trace:
         """The columns in memory, without parsing the file again."""
-        collecting = Collecting()
-        for batch in reading.batches(self.folder):
-            collecting.add(batch)
-        return collecting.trace(self.path, self.facts)
+        return collect(batches(self.folder), self.path, self.facts)
 
 
 def cached(path: Path, root: Path) -> Cached:

@@ -1,9 +1,11 @@
-"""Traces that were read before: the same columns from the tables as from the file."""
+"""Traces that were read before or by other processes: the same columns as read here and now."""
 
 import pyarrow.parquet as pq
+import pytest
 
 from ledger import traces
-from ledger.traces import kineto
+from ledger.errors import InputError, StorageError
+from ledger.traces import kineto, reading
 from ledger.traces.cache import cached
 from ledger.traces.trace import Trace
 from tests.ledger.traces.builder import training, write
@@ -54,3 +56,27 @@ def test_two_processes_read_what_one_reads(tmp_path, monkeypatch):
     assert shared.events.start.tolist() == alone.events.start.tolist()
     assert shared.flops.event.tolist() == alone.flops.event.tolist()
     assert columns(shared) == columns(alone)
+
+
+def test_ranks_are_read_ahead_in_their_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "WORTH_A_PROCESS", 0)
+    paths = [write(tmp_path / f"rank-{rank}.json.gz", training(rank + 1)) for rank in range(4)]
+    found = list(reading.read_ranks(paths))
+    assert [each.rank for each in found] == [0, 1, 2, 3]
+    assert [columns(each) for each in found] == [columns(traces.read(path)) for path in paths]
+
+
+def test_what_is_wrong_with_a_rank_is_said_as_if_it_were_read_here(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "WORTH_A_PROCESS", 0)
+    good, bad = write(tmp_path / "rank-0.json", training()), tmp_path / "rank-1.json"
+    bad.write_text('{"name": "package"}')
+    with pytest.raises(InputError, match="not a profiler trace") as caught:
+        list(reading.read_ranks([good, bad]))
+    assert caught.value.where == str(bad)
+
+
+def test_tables_that_cannot_be_written_say_so(tmp_path):
+    path = write(tmp_path / "rank-0.json", training())
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(StorageError, match="cannot be written"):
+        reading.read(path, tmp_path / "taken")
