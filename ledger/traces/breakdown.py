@@ -16,7 +16,7 @@ import numpy as np
 from ledger.traces import work as pieces
 from ledger.traces.classes import CLASSES, ClassTable, Role, table
 from ledger.traces.flops import has_no_rule
-from ledger.traces.interface import ABSENT, DEVICE_KINDS, Int64, Kind
+from ledger.traces.interface import ABSENT, Int64, Kind
 from ledger.traces.intervals import EMPTY, Intervals, joined, union_of
 from ledger.traces.trace import Events, Trace
 
@@ -122,8 +122,8 @@ class _Explainer:
         self.trace, self.events, self.table = trace, trace.events, table
         self.warnings = list(trace.warnings)
         self.roles = [table.role(name) for name in trace.names]
-        self.device = self.events.where(*DEVICE_KINDS)
-        self.launch = launches(self.events, self.device)
+        self.device = trace.device
+        self.launch = launches(trace)
 
     def breakdown(self) -> Breakdown:
         spans, edges = self._windows(self._spans() if len(self.events) else [])
@@ -351,14 +351,16 @@ def _stretches(claims: Collection[Intervals], edges: Int64) -> list[int]:
     return [first, *np.unique(cuts[(cuts > first) & (cuts < last)]).tolist(), last]
 
 
-def launches(events: Events, device: Int64) -> Int64:
+def launches(trace: Trace) -> Int64:
     """When each of the device's events was launched: at the runtime call of its correlation, else at the operator of
     its external id.
 
     Where neither is in the trace: EARLIER for what ran before all work with a known launch (it was launched before the
     profiler looked), else UNKNOWN.
     """
-    launch = np.full(device.size, UNKNOWN, dtype=np.int64)
+    events, device = trace.events, trace.device
+    launch: Int64 = trace.room.empty(device.size, np.int64)
+    launch[:] = UNKNOWN
     _find_launches(launch, events, device, Kind.RUNTIME, events.correlation)
     _find_launches(launch, events, device, Kind.OP, events.external)
     unknown = launch == UNKNOWN

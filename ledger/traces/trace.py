@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ledger.traces.interface import ABSENT, CALLS, DEVICE_KINDS, HOST_KINDS, MEMORY, Batch, Facts, Int64, Kind
+from ledger.traces.room import Room
 
 Int32 = npt.NDArray[np.int32]
 
@@ -91,16 +92,26 @@ class Trace:
     memory: pa.Table
     """Schema MEMORY."""
     facts: Facts
+    room: Room
+    """Where its columns are, and further ones of that size can be."""
 
     @property
     def rank(self) -> int | None:
         """None where neither the file nor its name tells."""
         return self.facts.rank
 
+    @cached_property
+    def device(self) -> Int64:
+        """Indices of the events of the device."""
+        found = np.flatnonzero(np.isin(self.events.kind, DEVICE_KINDS))
+        kept: Int64 = self.room.empty(found.size, np.int64)
+        kept[:] = found
+        return kept
+
     @property
     def has_device(self) -> bool:
         """Whether any work of a device is recorded; without it the host is the device."""
-        return bool(np.isin(self.events.kind, DEVICE_KINDS).any())
+        return self.device.size > 0
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -117,8 +128,8 @@ class Trace:
 class _Growing:
     """A column that grows block by block, so that growing neither copies it nor leaves holes in memory."""
 
-    def __init__(self, dtype: type, absent: int | None = None) -> None:
-        self._dtype, self._absent = dtype, absent
+    def __init__(self, room: Room, dtype: type, absent: int | None = None) -> None:
+        self._room, self._dtype, self._absent = room, dtype, absent
         self._blocks: list[npt.NDArray[Any]] = []
         self._free = 0
         self.size = 0
@@ -134,7 +145,7 @@ class _Growing:
         self.size += len(values)
         while len(values):
             if not self._free:
-                self._blocks.append(_room(_BLOCK, self._dtype))
+                self._blocks.append(self._room.empty(_BLOCK, self._dtype))
                 self._free = _BLOCK
             taken = min(self._free, len(values))
             first = _BLOCK - self._free
@@ -146,20 +157,13 @@ class _Growing:
         """The column with its spans in this order; a column without a single value takes no memory."""
         if self._absent is not None and not self._blocks:
             return np.broadcast_to(np.array(self._absent, dtype=self._dtype), self.size)
-        whole = _room(self.size, self._dtype)
+        whole = self._room.empty(self.size, self._dtype)
         for first in range(0, self.size, _BLOCK):
             part = whole[first : first + _BLOCK]
             part[:] = self._blocks.pop(0)[: len(part)]
         if all(before.stop == after.start for before, after in pairwise(spans)):
             return whole
-        return np.concatenate([whole[span] for span in spans], out=_room(self.size, self._dtype))
-
-
-def _room(size: int, dtype: type) -> npt.NDArray[Any]:
-    """Memory of its own for a large array: what is freed goes back to the system, however small what lies around it."""
-    if size < _BLOCK // 8:
-        return np.empty(size, dtype=dtype)
-    return np.frombuffer(mmap.mmap(-1, size * np.dtype(dtype).itemsize), dtype=dtype)
+        return np.concatenate([whole[span] for span in spans], out=self._room.empty(self.size, self._dtype))
 
 
 class Collecting:
@@ -168,15 +172,10 @@ class Collecting:
     def __init__(self) -> None:
         self._names: dict[str, int] = {}
         self._tracks: dict[Track, int] = {}
-        self._columns = [
-            _Growing(np.int8),
-            _Growing(np.int32),
-            _Growing(np.int32),
-            _Growing(np.int64),
-            _Growing(np.int64),
-            _Growing(np.int64, ABSENT),
-            _Growing(np.int64, ABSENT),
-        ]
+        self._room = Room()
+        dense = (np.int8, np.int32, np.int32, np.int64, np.int64)
+        self._columns = [_Growing(self._room, dtype) for dtype in dense]
+        self._columns += [_Growing(self._room, np.int64, ABSENT) for _ in ("correlation", "external")]
         self._spans: list[tuple[int, slice]] = []
         self._sparse: dict[str, list[tuple[Int64, npt.NDArray[Any]] | None]] = {name: [] for name in _SPARSE}
         self._calls: list[tuple[int, pa.RecordBatch]] = []
@@ -239,6 +238,7 @@ class Collecting:
             calls=_table(self._calls, CALLS),
             memory=_table(self._memory, MEMORY),
             facts=facts,
+            room=self._room,
         )
 
     def _name_codes(self, column: pa.DictionaryArray) -> Int32:
