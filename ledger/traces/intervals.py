@@ -91,8 +91,9 @@ def _union(starts: Int64, ends: Int64) -> Intervals:
         return EMPTY
     starts.sort()
     ends.sort()
-    gaps = np.flatnonzero(starts[1:] > ends[:-1])
-    return Intervals(starts[np.append(0, gaps + 1)], ends[np.append(gaps, ends.size - 1)])
+    edge = np.ones(starts.size + 1, dtype=np.bool_)
+    edge[1:-1] = starts[1:] > ends[:-1]
+    return Intervals(starts, ends) if edge.all() else Intervals(starts[edge[:-1]], ends[edge[1:]])
 
 
 def joined(sets: Iterable[Intervals]) -> Intervals:
