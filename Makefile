@@ -1,11 +1,12 @@
 # Everything that a person or CI does with this repository. `make` alone lists it.
 #
 # Variables: PYTHON (3.11 or newer), WORKERS (test processes), PYTEST_ARGS (more arguments for pytest),
-# DEMO (the folder of the demo's workspace).
+# BENCH_ARGS (more for the benchmark), DEMO (the folder of the demo's workspace).
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 WORKERS ?= 2
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 SCRATCH := .stackproof/demo
 DEMO ?= $(SCRATCH)
 
@@ -19,7 +20,7 @@ need = @missing=; for pair in $(1); do command -v "$${pair%%:*}" >/dev/null || m
 	if [ -n "$$missing" ]; then echo "error: $@ needs more packages; install them: sudo apt-get install$$missing" >&2; exit 2; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format site test-engines test-browser test-faults clean
+.PHONY: help demo test lint format site test-engines test-browser test-faults bench-traces bench-smoke clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -64,6 +65,12 @@ test-browser: .venv/.dev ## open the built site in a real Chromium
 test-faults: .venv/.dev ## kill sealing at every system call, fail and fill the disk
 	$(call need,strace:strace unshare:util-linux mount:mount)
 	$(PYTEST) -n $(WORKERS) -m faults
+
+bench-traces: .venv/.dev ## how fast traces are read, beside other readers of the same files (half an hour, 4 GB of disk)
+	$(BIN)/python tests/performance/trace_reading.py --memory-limit 1GiB $(BENCH_ARGS)
+
+bench-smoke: .venv/.dev ## the same on a small trace: does it run, are the answers right (under a minute)
+	$(BIN)/python tests/performance/trace_reading.py --smoke --events 1e5 $(BENCH_ARGS)
 
 clean: ## remove what can be made again: environment, caches, built sites
 	rm -rf .venv .stackproof site build dist *.egg-info .mypy_cache .ruff_cache .import_linter_cache .hypothesis
