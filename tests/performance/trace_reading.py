@@ -124,10 +124,8 @@ class _Session:
         }
         walls = {name: median(each.wall for each in runs) for name, runs in found.items()}
         size = (folder / "packed/rank-0.json.gz").stat().st_size
-        print(
-            f"\nstart-up: a trace of {SMALL:,} events ({size / 1e3:,.0f} kB packed) takes {walls[OURS]:.2f} s, ", end=""
-        )
-        print(f"of which starting Python and importing the engine {walls['import']:.2f} s")
+        print(f"\nstart-up: a trace of {SMALL:,} events ({size / 1e3:,.0f} kB packed) takes {walls[OURS]:.2f} s;")
+        print(f"  starting Python and importing the engine are {walls['import']:.2f} s of it")
         self.results["start_up"] = walls
 
     def stages(self, events: int) -> None:
@@ -153,13 +151,9 @@ class _Session:
             ran = self._run(OURS, folder, group)
             charged = measuring.most(group)
         end = "read and explained" if ran.status == 0 else f"ended by {-ran.status}" if ran.status < 0 else "failed"
-        print(
-            f"\n{events:,} events within {limit / MIB:,.0f} MiB: {end} in {ran.wall:.1f} s. The system charged ", end=""
-        )
-        print(f"{charged / MIB:,.0f} MiB at most, the page cache of its files included, and no swap was to be had;")
-        print(
-            f"its processes held {ran.pss / MIB:,.0f} MiB at most, {ran.anonymous / MIB:,.0f} of them not from files."
-        )
+        print(f"\n{events:,} events within {limit / MIB:,.0f} MiB, without swap: {end} in {ran.wall:.1f} s")
+        print(f"  {charged / MIB:,.0f} MiB charged by the system at most, the page cache of its files included")
+        print(f"  {ran.pss / MIB:,.0f} MiB held by its processes at most, {ran.anonymous / MIB:,.0f} MiB not of files")
         self.results["limited"] = {"limit": limit, "charged": charged, **_figures(ran)}
         if self._went_well("ours, limited", ran):
             promise = json.loads((folder / "promise.json").read_text())
