@@ -107,6 +107,11 @@ def explain(trace: Trace) -> Breakdown:
     return _Explainer(trace, table()).breakdown()
 
 
+def worked(trace: Trace) -> Iterator[pieces.Work]:
+    """The pieces of work that `explain` measures, some at a time."""
+    return _Explainer(trace, table()).work()
+
+
 @dataclass(frozen=True)
 class _Span:
     number: int | None
@@ -204,7 +209,8 @@ class _Explainer:
             return [_Span(None, spans[0].start, max(span.end for span in spans), len(spans))]
         return spans
 
-    def _work(self) -> Iterator[pieces.Work]:
+    def work(self) -> Iterator[pieces.Work]:
+        """All pieces of work, some at a time."""
         if not self.trace.has_device:
             yield from pieces.slabs_on_host(self.trace, self.table)
             return
@@ -218,7 +224,7 @@ class _Explainer:
         """What each part but `idle` and each class claim before precedence, and the names with the most time."""
         by_code: list[list[Intervals]] = [[] for _ in _KINDS]
         hotspots = _Hotspots(self.trace, union_of(edges[:, 0], edges[:, 1]))
-        for work in self._work():
+        for work in self.work():
             hotspots.add(work)
             for code, found in enumerate(by_code):
                 mine = work.code == code
