@@ -134,6 +134,8 @@ class Facts:
     has_distributed_info: bool = False
     devices: list[dict[str, object]] = field(default_factory=list)
     """Properties of the devices, as the profiler wrote them."""
+    notes: list[str] = field(default_factory=list)
+    """What else whoever reads the rows must know, such as what the profiler was not asked to record."""
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Self:
@@ -151,6 +153,7 @@ class Facts:
         self.world_size = other.world_size if self.world_size is None else self.world_size
         self.has_distributed_info |= other.has_distributed_info
         self.devices = self.devices or other.devices
+        self.notes += [note for note in other.notes if note not in self.notes]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from ledger.errors import InputError
 from ledger.traces.elsewhere import Elsewhere, elsewhere
 from ledger.traces.interface import Facts, Format, Part
 from ledger.traces.kineto import Kineto
+from ledger.traces.nsight import Nsight
 from ledger.traces.source import Source
 from ledger.traces.storage import Writing, batches
 from ledger.traces.trace import Collecting, Trace, collect
@@ -22,7 +23,7 @@ from ledger.traces.trace import Collecting, Trace, collect
 WORTH_A_PROCESS = 2 * 2**20
 """Bytes of a file from which on reading it beside others pays for a process."""
 
-FORMATS: tuple[Format, ...] = (Kineto(),)
+FORMATS: tuple[Format, ...] = (Nsight(), Kineto())
 """Every format, in the order they are asked."""
 
 

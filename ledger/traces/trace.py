@@ -122,6 +122,7 @@ class Trace:
              for reason, count in facts.lost.most_common()]
             + ([f"{facts.salvaged} damaged events were repaired"] if facts.salvaged else [])
             + ([f"{facts.cut}: what comes after is missing"] if facts.cut else [])
+            + facts.notes
         )  # fmt: skip
 
 
