@@ -133,7 +133,7 @@ class _Reader:
             self._facts.total += count
             if name == "graph" and count:
                 self._facts.notes.append(
-                    f"{count} CUDA graphs are recorded whole, so their kernels are not told apart: "
+                    f"CUDA graphs are recorded whole ({count}), so their kernels are not told apart: "
                     "nsys profile --cuda-graph-trace=node records each"
                 )
         for (marks,) in self._ask("marks"):
@@ -201,7 +201,7 @@ class _Reader:
     def _note_others(self, best: _Rank, others: list[_Rank]) -> None:
         if not others:
             return
-        named = ", ".join(f"{each} ({each.rows} rows)" for each in others[:_MOST_NAMED])
+        named = ", ".join(f"{each} ({each.rows} of its events)" for each in others[:_MOST_NAMED])
         more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
         self._facts.notes.append(
             f"the file holds the device work of {len(others) + 1} ranks and a trace is one: {best}, the busiest, is "
