@@ -34,6 +34,7 @@ def ours(folder: Path) -> list[dict[str, Any]]:
             trace = reading.read(path, tables=Path(scratch) / path.name)
             explained = explain(trace)
             _optional("integrity", "inspect", trace)
+            _optional("device_use", "device_use", trace, explained)
             steps.append(explained)
             traces.append(trace)
             found.append(_said(trace, explained))
@@ -65,12 +66,12 @@ def _said(trace: Any, explained: Any) -> dict[str, Any]:
     }
 
 
-def _optional(module: str, function: str, argument: Any) -> Any:
+def _optional(module: str, function: str, *arguments: Any) -> Any:
     """What a module of the engine says, where this version has it."""
     name = f"ledger.traces.{module}"
     if importlib.util.find_spec(name) is None:
         return None
-    return getattr(importlib.import_module(name), function)(argument)
+    return getattr(importlib.import_module(name), function)(*arguments)
 
 
 def _metrics(folder: Path, breakdowns: tuple[Any, ...]) -> dict[str, Any]:

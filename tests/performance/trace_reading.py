@@ -152,7 +152,7 @@ class _Session:
             charged = measuring.most(group)
         end = "read and explained" if ran.status == 0 else f"ended by {-ran.status}" if ran.status < 0 else "failed"
         print(f"\n{events:,} events within {limit / MIB:,.0f} MiB, without swap: {end} in {ran.wall:.1f} s")
-        print(f"  {charged / MIB:,.0f} MiB charged by the system at most, the page cache of its files included")
+        print(f"  {charged / MIB:,.0f} MiB charged by the system at most, page cache new to it included")
         print(f"  {ran.pss / MIB:,.0f} MiB held by its processes at most, {ran.anonymous / MIB:,.0f} MiB not of files")
         self.results["limited"] = {"limit": limit, "charged": charged, **_figures(ran)}
         if self._went_well("ours, limited", ran):
