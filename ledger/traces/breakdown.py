@@ -7,6 +7,7 @@ device work belongs to the step that launched it, windows never overlap, and con
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -149,9 +150,8 @@ class _Explainer:
         found = self._with_role(Role.STEP, Kind.ANNOTATION)
         numbers = [int(self.trace.names[name].rpartition("#")[2]) for name in self.events.name[found].tolist()]
         if not found.size:
-            found = self._with_role(Role.ITERATION, Kind.ANNOTATION)
-            found = found[np.argsort(self.events.start[found], kind="stable")]
-            numbers = list(range(found.size))
+            found = self._outermost(self._with_role(Role.ITERATION, Kind.ANNOTATION))
+            numbers = _numbered([self.trace.names[name] for name in self.events.name[found].tolist()])
         if not found.size:
             self.warnings.append("no step annotation: the whole trace is taken as one step")
             return [_Span(None, int(self.events.start.min()), int(self.events.end.max()))]
@@ -163,6 +163,12 @@ class _Explainer:
         if len(best) < len(numbers):
             self.warnings.append(f"{len(numbers) - len(best)} step annotations repeat a number: the longest is used")
         return self._in_order(sorted(best.values(), key=lambda span: (span.start, span.end)))
+
+    def _outermost(self, found: Int64) -> Int64:
+        """In the order of their start, those that stand in no other: engines number what is inside an iteration too."""
+        found = found[np.lexsort((-self.events.end[found], self.events.start[found]))]
+        before = np.maximum.accumulate(np.concatenate([[UNKNOWN], self.events.end[found]]))[:-1]
+        return found[self.events.end[found] > before]
 
     def _in_order(self, spans: list[_Span]) -> list[_Span]:
         if any(after.start < before.end for before, after in pairwise(spans)):
@@ -329,6 +335,13 @@ class _Hotspots:
 
 
 _KINDS = (*CLASSES, "communication", "copy", "input_wait")
+
+
+def _numbered(names: list[str]) -> list[int]:
+    """Iterations' numbers: those at the end of their names where each has one of its own, else in their order."""
+    found = [re.search(r"\d+$", name) for name in names]
+    numbers = [int(number[0]) for number in found if number]
+    return numbers if len(set(numbers)) == len(names) else list(range(len(names)))
 
 
 def _measured(claims: dict[str, Intervals], edges: Int64) -> list[dict[str, int]]:

@@ -7,6 +7,7 @@ memory reading it takes. Everything that is known about a profiler's file layout
 from __future__ import annotations
 
 import enum
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
@@ -47,6 +48,7 @@ class Kind(enum.IntEnum):
 DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 HOST_KINDS = (Kind.OP, Kind.ANNOTATION, Kind.RUNTIME)
 
+_RANK = re.compile(r"rank[-_.]?(\d+)", re.IGNORECASE)
 _WORD = pa.dictionary(pa.int32(), pa.string())
 
 EVENTS = pa.schema(
@@ -162,6 +164,12 @@ class Part:
 
     number: int = 0
     of: int = 1
+
+
+def rank_in_name(path: Path) -> int | None:
+    """The rank that a file's name tells, such as rank-3.json.gz or run.rank3.sqlite."""
+    named = _RANK.search(path.name)
+    return int(named[1]) if named else None
 
 
 class Format(ABC):

@@ -16,7 +16,7 @@ import msgspec
 
 from ledger.errors import InputError
 from ledger.traces.chunks import Chunks, NoEventsError
-from ledger.traces.interface import Batch, Facts, Format, Part
+from ledger.traces.interface import Batch, Facts, Format, Part, rank_in_name
 from ledger.traces.kineto_rows import Columns
 from ledger.traces.kineto_text import decode, last_events
 from ledger.traces.source import Source
@@ -25,7 +25,6 @@ WORTH_SHARING = 8 * 2**20
 """Bytes of a packed file from which on a second process pays."""
 
 _LAST = 2**31
-_RANK = re.compile(r"rank[-_.]?(\d+)", re.IGNORECASE)
 _DISTRIBUTED = re.compile(rb'"distributedInfo"\s*:\s*(?=\{)')
 
 
@@ -105,8 +104,7 @@ def _note_ranks(facts: Facts, distributed: Any, path: Path) -> None:
     facts.has_distributed_info = bool(info)
     facts.rank, facts.world_size = _count(info.get("rank")), _count(info.get("world_size"))
     if facts.rank is None:
-        named = _RANK.search(path.name)
-        facts.rank = int(named[1]) if named else None
+        facts.rank = rank_in_name(path)
 
 
 def _count(value: Any) -> int | None:

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from ledger.errors import InputError
 from ledger.traces.classes import Role, table
-from ledger.traces.interface import CALLS, EVENTS, Batch, Facts, Format, Int64, Kind, Part
+from ledger.traces.interface import CALLS, EVENTS, Batch, Facts, Format, Int64, Kind, Part, rank_in_name
 from ledger.traces.nsight_database import EXPORT, MAGIC, opened, query
 
 REPORTS = (".nsys-rep", ".qdrep", ".qdstrm")
@@ -35,7 +35,6 @@ UNNAMED = "(no name)"
 
 _ROWS = 65_536
 _MISSING = np.iinfo(np.int64).min
-_RANK = re.compile(r"rank[-_.]?(\d+)", re.IGNORECASE)
 _VERSION = re.compile(r"_v\d{4,}$")
 """Runtime calls carry the version of CUDA that brought them: cudaLaunchKernel_v7000."""
 _MOST_NAMED = 4
@@ -72,8 +71,8 @@ class Nsight(Format):
             yield from reader.batches()
             if facts.cut and not facts.total:
                 raise InputError(facts.cut, where=str(path), todo=f"export it again: {EXPORT}")
-            named = _RANK.search(path.name)
-            facts.rank = int(named[1]) if named else reader.mpi_rank()
+            named = rank_in_name(path)
+            facts.rank = reader.mpi_rank() if named is None else named
 
 
 class _Row(NamedTuple):

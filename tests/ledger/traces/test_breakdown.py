@@ -269,3 +269,18 @@ def test_every_part_and_class_has_a_metric():
 
     missing = [name for name in (*PARTS, *(f"compute.{kind}" for kind in CLASSES)) if get(name) is None]
     assert not missing
+
+
+def test_iterations_are_told_by_their_own_numbers_and_only_the_outermost_count(tmp_path):
+    found = explained(
+        tmp_path,
+        [
+            annotation("step 7", 0, 50),
+            annotation("iter 3", 10, 20),
+            annotation("step 8", 50, 50),
+            op("aten::mm", 0, 40),
+            op("aten::mm", 60, 10),
+        ],
+    )
+    assert [(step.number, step.parts["compute"]) for step in found.steps] == [(7, 40_000), (8, 10_000)]
+    assert not [line for line in found.warnings if "overlap" in line]
