@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from ledger.canonical import file_digest
@@ -56,7 +56,7 @@ def _make(path: Path, folder: Path) -> None:
     aside = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
         facts = reading.read(path, aside).facts
-        (aside / _FACTS).write_text(json.dumps(asdict(facts)))
+        (aside / _FACTS).write_text(json.dumps(facts.data()))
         shutil.rmtree(folder, ignore_errors=True)
         aside.rename(folder)
     except OSError:

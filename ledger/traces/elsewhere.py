@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 
 from ledger.errors import InputError, StackproofError
@@ -61,7 +60,7 @@ def _answer(path: Path, folder: Path, part: Part) -> dict[str, object]:
                 writing.write(batch)
     except StackproofError as error:
         return {"what": error.what, "where": error.where, "todo": error.todo}
-    return {"facts": asdict(facts)}
+    return {"facts": facts.data()}
 
 
 if __name__ == "__main__":

@@ -141,8 +141,12 @@ class Facts:
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Self:
-        """From what `dataclasses.asdict` made."""
+        """From what `data` made."""
         return cls(**{**data, "lost": Counter(data["lost"])})
+
+    def data(self) -> dict[str, Any]:
+        """As plain JSON data; `dataclasses.asdict` makes a Counter of the pairs of a Counter."""
+        return {**vars(self), "lost": dict(self.lost)}
 
     def add(self, other: Facts) -> None:
         """Take in another part of the same file."""
