@@ -103,7 +103,7 @@ def open(evidence: Path, traces: Path | None = None) -> Catalog:
     """The catalog of all run folders below `evidence`; without runs its tables are empty.
 
     `traces` is where the tables of traces are kept once they are read (default: in the workspace that holds
-    `evidence`); that happens when a query first names one of the tables `events`, `collectives` and `trace_integrity`.
+    `evidence`); that happens when a query first names `events` or `trace_integrity`.
     What is broken is left out and named in `Catalog.problems`. Raises InputError when `evidence` is not a readable
     folder.
     """

@@ -13,7 +13,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import duckdb
@@ -22,42 +22,20 @@ import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
 from ledger import traces, workspace
-from ledger.durable import storage_errors
+from ledger.catalog.arrow import Row, schemas, to_arrow
+from ledger.catalog.sealed_trace import SealedTrace
 from ledger.errors import EvidenceError, InputError
-from ledger.traces.cache import Cached, cached
+from ledger.traces.cache import Cached
 from ledger.traces.interface import EVENTS
 
 EVENTS_SOURCE = "trace_events"
 """What the view `events` reads: a name that is registered anew once the traces are there."""
 
-_ASKED = re.compile(r"\bevents\b", re.IGNORECASE)
+_ASKED = re.compile(r"\b(events|trace_integrity)\b", re.IGNORECASE)
 _SCHEMA = pa.schema(
     [("run_id", pa.string()), ("rank", pa.int32())]
     + [(each.name, each.type.value_type if pa.types.is_dictionary(each.type) else each.type) for each in EVENTS]
 )
-
-
-@dataclass(frozen=True)
-class SealedTrace:
-    """A trace file as its run's manifest states it."""
-
-    run_id: str
-    file: str
-    """Path within the run folder."""
-    sha256: str
-    path: Path
-
-    def read(self, root: Path) -> Cached:
-        """Its tables, from the cache below `root`. Raises EvidenceError or InputError when there is nothing to read."""
-        if self.path.is_symlink() or not self.path.is_file():
-            raise EvidenceError("is not in the run folder", where=str(self.path))
-        if self.path.name.endswith(".external.json"):
-            raise EvidenceError("is kept elsewhere", where=str(self.path))
-        with storage_errors(root):
-            found = cached(self.path, root)
-        if found.digest != self.sha256:
-            raise EvidenceError("is not what was sealed", where=str(self.path))
-        return found
 
 
 class TraceTables:
@@ -65,14 +43,17 @@ class TraceTables:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, evidence: Path, root: Path | None = None) -> None:
         self._connection, self._evidence, self._root = connection, evidence, root
-        self._filled = False
+        self._filled: set[str] = set()
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     def fill(self, sql: str) -> None:
         """Fill what `sql` names and is not there yet. Raises StorageError when the cache cannot be written."""
-        if not self._filled and _ASKED.search(sql):
-            self._filled = True
-            self._fill_events()
+        for name in sorted({found.lower() for found in _ASKED.findall(sql)} - self._filled):
+            if name == "events":
+                self._fill_events()
+            else:
+                self._fill_table(name)
+            self._filled.add(name)
 
     def close(self) -> None:
         """Remove what was cached for this connection only."""
@@ -98,6 +79,16 @@ class TraceTables:
         dataset = ds.FileSystemDataset(fragments, _SCHEMA, ds.ParquetFileFormat(), LocalFileSystem())
         self._connection.unregister(EVENTS_SOURCE)
         self._connection.register(EVENTS_SOURCE, dataset)
+
+    def _fill_table(self, name: str) -> None:
+        from ledger.catalog.trace_rows import ROWS  # noqa: PLC0415 (slow to import, and most queries do without)
+
+        rows: list[Row] = []
+        for run_id, sealed in groupby(self._sealed(), key=lambda trace: trace.run_id):
+            rows += ROWS[name](run_id, list(sealed), self.root)
+        self._connection.register("incoming", to_arrow(rows, schemas(self._connection)[name]))
+        self._connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming")
+        self._connection.unregister("incoming")
 
     @property
     def root(self) -> Path:

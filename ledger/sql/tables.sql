@@ -227,3 +227,27 @@ COMMENT ON COLUMN files.run_id IS 'The run.';
 COMMENT ON COLUMN files.path IS 'Path within the run folder.';
 COMMENT ON COLUMN files.sha256 IS 'Digest of the file''s bytes, as sealed.';
 COMMENT ON COLUMN files.bytes IS 'Size of the file; NULL when it is not there.';
+
+CREATE TABLE trace_integrity (
+    run_id VARCHAR NOT NULL,
+    file VARCHAR,
+    rank INTEGER,
+    events BIGINT,
+    timed BIGINT,
+    usable BOOLEAN NOT NULL,
+    code VARCHAR,
+    count BIGINT,
+    finding VARCHAR,
+    gates BOOLEAN
+);
+COMMENT ON TABLE trace_integrity IS 'What is wrong with each trace, one row a finding; a trace with nothing wrong has one row without a finding. The traces are read when a query first names this table.';
+COMMENT ON COLUMN trace_integrity.run_id IS 'The run.';
+COMMENT ON COLUMN trace_integrity.file IS 'Path of the trace within the run folder; NULL for a finding about the ranks together.';
+COMMENT ON COLUMN trace_integrity.rank IS 'The trace''s rank; NULL where neither the trace nor its name tells.';
+COMMENT ON COLUMN trace_integrity.events IS 'Entries read from the file; NULL when it could not be read.';
+COMMENT ON COLUMN trace_integrity.timed IS 'Of these, events with a duration.';
+COMMENT ON COLUMN trace_integrity.usable IS 'Whether the trace can carry an explanation: no finding about it gates.';
+COMMENT ON COLUMN trace_integrity.code IS 'Which rule the finding comes from; NULL where nothing is wrong.';
+COMMENT ON COLUMN trace_integrity.count IS 'How often it was found.';
+COMMENT ON COLUMN trace_integrity.finding IS 'The finding in a sentence.';
+COMMENT ON COLUMN trace_integrity.gates IS 'Whether the finding keeps the trace from carrying an explanation.';

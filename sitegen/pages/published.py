@@ -32,6 +32,7 @@ INERT = frozenset(
         ".gz",
         ".zst",
         ".sha256",
+        ".sqlite",
     ]
 )
 

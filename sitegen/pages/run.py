@@ -5,6 +5,8 @@ Failed runs get the same page as completed ones, with their reason on top.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ledger import parquet
@@ -17,34 +19,43 @@ from sitegen.comparison.verdict import Verdict
 from sitegen.format import count
 from sitegen.pages import comparison, published
 from sitegen.pages.snapshot import Row, Snapshot
+from sitegen.pages.traces import traces_of
 from sitegen.pages.tree import Tree
 from sitegen.templates import render
 
 
-def write(tree: Tree, folder: RunFolder, facts: Snapshot, verdicts: list[Verdict], site: str) -> None:
+@dataclass(frozen=True)
+class Site:
+    """What the pages of all runs share."""
+
+    title: str
+    facts: Snapshot
+    verdicts: list[Verdict]
+    traces: Path
+    """Where the tables of traces are kept."""
+    viewer: str | None
+    """Address of the trace viewer that the workspace names."""
+
+
+def write(tree: Tree, folder: RunFolder, site: Site) -> None:
     """Write the page of `folder` and copy its files beside it. Raises EvidenceError when run.json cannot be read."""
     base = f"runs/{folder.run_id}"
     files, problem = _files(folder)
     for file in files:
         if file.bytes is not None:
             tree.copy(f"{base}/{file.name}", file.source)
-    tree.text(f"{base}/index.html", _page(folder, facts, verdicts, site, files, problem))
+    tree.text(f"{base}/index.html", _page(folder, site, files, problem))
 
 
-def _page(
-    folder: RunFolder,
-    facts: Snapshot,
-    verdicts: list[Verdict],
-    site: str,
-    files: list[published.Published],
-    problem: str | None,
-) -> str:
-    run_id = folder.run_id
+def _page(folder: RunFolder, site: Site, files: list[published.Published], problem: str | None) -> str:
+    run_id, facts = folder.run_id, site.facts
     environment = facts.of("environments", run_id)
-    cited = [(verdict, comparison.path(verdict, "html")) for verdict in verdicts if _cites(verdict, run_id)]
+    cited = [(verdict, comparison.path(verdict, "html")) for verdict in site.verdicts if _cites(verdict, run_id)]
     return render(
         "pages/run.html.jinja",
-        site=site,
+        site=site.title,
+        viewer=site.viewer,
+        traces=traces_of(folder, files, facts, site.traces),
         root="../../",
         run=folder.run,
         folder=folder,

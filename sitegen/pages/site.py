@@ -11,7 +11,7 @@ from ledger.run_folder import scan
 from ledger.workspace import Workspace
 from sitegen.comparison import judge_all
 from sitegen.comparison.verdict import Verdict
-from sitegen.pages import comparison, evidence, glossary, handwritten, home, run, snapshot
+from sitegen.pages import comparison, evidence, glossary, handwritten, home, run, snapshot, traces
 from sitegen.pages.tree import Tree
 from sitegen.templates import ASSETS
 
@@ -45,7 +45,8 @@ def write(workspace: Workspace, target: Path, docs: Path | None = None, title: s
     benchmark file that cannot be read, StorageError when `target` cannot be written.
     """
     docs = docs or workspace.root / "docs"
-    facts = snapshot.take(workspace.evidence)
+    viewer = traces.viewer(workspace)
+    facts = snapshot.take(workspace.evidence, workspace.traces)
     verdicts = judge_all(workspace)
     tree = Tree(target)
     handwritten.copy(tree, docs, skip=FIRST)
@@ -56,9 +57,10 @@ def write(workspace: Workspace, target: Path, docs: Path | None = None, title: s
     tree.text("evidence.md", evidence.page(facts))
     tree.text("glossary.md", glossary.page(facts))
     known = {row["run_id"] for row in facts.tables["runs"]}
+    shared = run.Site(title, facts, verdicts, workspace.traces, viewer)
     for folder in scan(workspace.evidence):
         if folder.run_id in known:
-            run.write(tree, folder, facts, verdicts, title)
+            run.write(tree, folder, shared)
     _assets(tree)
     tree.finish()
     broken = [Finding("evidence.md", f"leaves out broken evidence: {problem}") for problem in facts.problems]

@@ -24,6 +24,7 @@ TABLES = {
     "prices": "run_id",
     "files": "run_id, path",
     "status": 'run_id, "at", kind',
+    "trace_integrity": "run_id, file NULLS LAST, gates DESC NULLS LAST, code",
     "plans": "benchmark, created_at, launch_order NULLS LAST, stack, role, repeat",
     "metric_definitions": "metric, version",
 }
@@ -47,9 +48,12 @@ class Snapshot:
         return self.by_run[table].get(run_id, [])
 
 
-def take(evidence: Path) -> Snapshot:
-    """Read the catalog over `evidence`. Raises InputError when the folder is missing or unreadable."""
-    with catalog.open(evidence) as index:
+def take(evidence: Path, traces: Path) -> Snapshot:
+    """Read the catalog over `evidence`, with the tables of traces kept in `traces`.
+
+    Raises InputError when the evidence folder is missing or unreadable.
+    """
+    with catalog.open(evidence, traces) as index:
         tables = {
             table: index.query(f"SELECT * FROM {table} ORDER BY {order}").dicts() for table, order in TABLES.items()
         }

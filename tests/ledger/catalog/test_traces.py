@@ -14,6 +14,7 @@ from tests.factory import make_run
 from tests.ledger.catalog.conftest import Ask
 from tests.ledger.traces.builder import annotation, event, launched, op, training, write
 
+FILE = "traces/rank-0.json.gz"
 HOSTILE = "\x1b[31mmm\u202e'); DROP TABLE runs; --"
 
 
@@ -118,6 +119,71 @@ def test_a_trace_that_cannot_be_read_leaves_the_others(workspace: Path) -> None:
     path.write_bytes(path.read_bytes() + b"\0")
     with catalog.open(workspace / "evidence") as opened:
         assert opened.query("SELECT DISTINCT run_id FROM events").rows == [(good,)]
+
+
+def integrity(workspace: Path) -> dict[str, list[tuple]]:
+    """{run: (file, events, usable, code, finding, gates) of each of its rows}."""
+    found: dict[str, list[tuple]] = {}
+    with catalog.open(workspace / "evidence") as opened:
+        for run_id, *row in opened.query(
+            "SELECT run_id, file, events, usable, code, finding, gates FROM trace_integrity ORDER BY ALL"
+        ).rows:
+            found.setdefault(run_id, []).append(tuple(row))
+    return found
+
+
+def test_a_whole_trace_is_one_row_without_a_finding_that_gates(workspace: Path) -> None:
+    run_id = traced(workspace, training())
+    found = integrity(workspace)
+    assert found.keys() == {run_id}
+    assert {row[:3] for row in found[run_id]} == {(FILE, len(training()), True)}
+    assert not any(row[5] for row in found[run_id])
+
+
+def test_a_trace_that_cannot_be_read_is_one_row_with_the_reason(workspace: Path) -> None:
+    run_id = broken(workspace, b"no trace at all")
+    ((file, events, usable, code, finding, gates),) = integrity(workspace)[run_id]
+    assert (file, events, usable, code, gates) == (FILE, None, False, "unreadable", True)
+    assert finding.startswith("the trace cannot be read: ")
+
+
+def test_a_trace_that_differs_from_its_seal_or_is_gone_is_not_read(workspace: Path) -> None:
+    changed, gone, linked = (traced(workspace, training(), repeat=repeat) for repeat in (1, 2, 3))
+    integrity(workspace)  # what was read before is not taken for what is there now
+    path = {run: next((workspace / "evidence").rglob(f"*-{run}/{FILE}")) for run in (changed, gone, linked)}
+    write(path[changed], training(3))
+    elsewhere = workspace / "elsewhere.json.gz"
+    path[linked].rename(elsewhere)
+    path[linked].symlink_to(elsewhere)
+    path[gone].unlink()
+    found = integrity(workspace)
+    assert [row[3:5] for row in found[changed]] == [("unreadable", "the trace cannot be read: is not what was sealed")]
+    for run in (gone, linked):
+        assert [row[3:5] for row in found[run]] == [
+            ("unreadable", "the trace cannot be read: is not in the run folder")
+        ]
+
+
+def test_what_the_reader_lost_is_found_and_nothing_at_all_gates(workspace: Path) -> None:
+    lossy = traced(workspace, [*training(), {"ph": "X", "cat": "cpu_op", "name": "x", "ts": "soon", "dur": 1}])
+    empty = traced(workspace, [{"ph": "M", "name": "process_name", "pid": 1}], repeat=2)
+    found = integrity(workspace)
+    ((*_, usable, code, finding, gates),) = found[lossy]
+    assert (usable, code, gates) == (True, "events_lost", False)
+    assert finding.startswith("1 event was left out: each ")
+    ((*_, usable, code, finding, gates),) = found[empty]
+    assert (usable, code, gates) == (False, "no_events", True)
+
+
+def test_findings_are_kept_for_as_long_as_trace_and_code_are_the_same(workspace: Path) -> None:
+    run_id = traced(workspace, training())
+    before = integrity(workspace)
+    (kept,) = (workspace / ".stackproof/traces/integrity").iterdir()
+    rows = json.loads(kept.read_text())
+    kept.write_text(json.dumps([{**rows[0], "events": 7}]))
+    assert integrity(workspace)[run_id][0][1] == 7
+    kept.write_text("[{")
+    assert integrity(workspace) == before
 
 
 def test_the_kernels_that_take_longest_come_first(workspace: Path, ask: Ask) -> None:

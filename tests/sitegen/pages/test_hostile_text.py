@@ -79,6 +79,7 @@ def test_front_matter_is_one_escaped_string() -> None:
     [
         ("logs/stdout.log", "logs/stdout.log"),
         ("traces/rank-0.json.gz", "traces/rank-0.json.gz"),
+        ("traces/rank-0.sqlite", "traces/rank-0.sqlite"),
         ("launch/README.md", "launch/README.md.txt"),
         ("x.html", "x.html.txt"),
         ("x.SVG", "x.SVG.txt"),

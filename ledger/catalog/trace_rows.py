@@ -1,0 +1,94 @@
+"""Rows of the catalog about one run's traces: what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ledger.catalog.arrow import Row
+from ledger.catalog.sealed_trace import SealedTrace
+from ledger.durable import storage_errors
+from ledger.errors import EvidenceError, InputError
+from ledger.traces.cache import Cached
+from ledger.traces.derived import kept
+from ledger.traces.trace import Trace
+
+UNREADABLE = "unreadable"
+"""Code of the one row about a trace that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong with a trace."""
+
+    code: str
+    count: int
+    text: str
+    gates: bool
+    """Whether it keeps the trace from carrying an explanation."""
+
+
+def integrity_rows(run_id: str, sealed: Sequence[SealedTrace], root: Path) -> list[Row]:
+    """Rows of trace_integrity: for each trace one a finding, or one without; then the findings across ranks."""
+    found = [(trace, _read(trace, root)) for trace in sealed]
+    inputs = [[trace.file, read if isinstance(read, str) else read.digest] for trace, read in found]
+    with storage_errors(root):
+        rows = kept(root / "integrity", inputs, lambda: _rows(found))
+    return [{"run_id": run_id, **row} for row in rows]
+
+
+def _read(trace: SealedTrace, root: Path) -> Cached | str:
+    """The tables of a trace, or why there are none."""
+    try:
+        return trace.read(root)
+    except (EvidenceError, InputError) as error:
+        return error.what
+
+
+def _rows(found: list[tuple[SealedTrace, Cached | str]]) -> list[Row]:
+    rows: list[Row] = []
+    for trace, read in found:
+        if isinstance(read, str):
+            reason = Finding(UNREADABLE, 1, f"the trace cannot be read: {read}", True)
+            rows += _findings({"file": trace.file, "rank": None, "events": None, "timed": None}, [reason])
+            continue
+        facts = read.facts
+        common: Row = {"file": trace.file, "rank": facts.rank, "events": facts.total}
+        rows += _findings({**common, "timed": facts.total - facts.untimed}, inspect(read.trace()))
+    return rows
+
+
+def inspect(trace: Trace) -> list[Finding]:
+    """What the reader had to leave out or repair, and whether anything is left."""
+    facts = trace.facts
+    found = [
+        Finding("events_lost", lost, f"{count(lost)} left out: each {reason}", False)
+        for reason, lost in facts.lost.most_common()
+    ]
+    if facts.salvaged:
+        found.append(Finding("events_repaired", facts.salvaged, f"{count(facts.salvaged)} repaired", False))
+    if facts.cut:
+        found.append(Finding("cut", 1, f"{facts.cut}: what comes after is missing", False))
+    if not len(trace.events):
+        found.append(Finding("no_events", 1, "no event of the host or a device has a time", True))
+    return found
+
+
+def count(events: int) -> str:
+    """How many events were."""
+    return "1 event was" if events == 1 else f"{events:,} events were"
+
+
+def _findings(common: Row, findings: Sequence[Finding]) -> list[Row]:
+    """A row for each finding, else one that says that there is none."""
+    usable = not any(each.gates for each in findings)
+    none: Row = {"code": None, "count": None, "finding": None, "gates": None}
+    told: list[Row] = [
+        {"code": each.code, "count": each.count, "finding": each.text, "gates": each.gates} for each in findings
+    ]
+    return [{**common, "usable": usable, **each} for each in told or [none]]
+
+
+ROWS: dict[str, Callable[[str, Sequence[SealedTrace], Path], list[Row]]] = {"trace_integrity": integrity_rows}
+"""{table: what makes its rows of one run}."""
