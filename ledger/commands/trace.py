@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ledger import traces
+from ledger.commands import trace_json, trace_text
+from ledger.commands.trace_side import examined
+from ledger.errors import InputError
 from ledger.plain_text import neutral
-from ledger.traces.breakdown import PARTS, Breakdown, explain
-from ledger.traces.classes import CLASSES
+from ledger.traces.difference import difference
+from ledger.traces.reading import format_of
+from ledger.traces.trace import Trace
 
-WIDTH = 80
-BAR = 20
+TABLES = ("events", "calls", "memory")
 
 
 @click.command(name="trace")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Trace to compare with, the baseline; again for each further rank or launch of it.",
+)
 @click.option(
     "--format",
     "format_",
@@ -28,111 +38,85 @@ BAR = 20
     show_default=True,
     help="How to print it.",
 )
-@click.option("--top", type=click.IntRange(0), default=10, show_default=True, help="Kernels or operators to list.")
-def command(files: tuple[Path, ...], format_: str, top: int) -> None:
-    """Where the time of a step goes in profiler traces: its disjoint parts, the classes of compute, the top kernels.
+@click.option("--top", type=click.IntRange(0), default=10, show_default=True, help="Kernels and operators to list.")
+@click.option("--rank", "ranks", multiple=True, metavar="FILE=N", help="Rank of a file that does not tell its own.")
+@click.option(
+    "--tables",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder for every event, call and allocation as Parquet, one folder a trace.",
+)
+def command(
+    files: tuple[Path, ...],
+    against: tuple[Path, ...],
+    format_: str,
+    top: int,
+    ranks: tuple[str, ...],
+    tables: Path | None,
+) -> None:
+    """Where the time of a step goes in profiler traces: disjoint parts, classes of compute, top kernels and operators.
 
-    Reads what torch.profiler writes, .json or .json.gz, of a GPU or of a CPU.
+    Reads what torch.profiler writes, .json or .json.gz, of a GPU or of a CPU. Files that say different ranks are taken
+    as the ranks of one run and are compared with each other.
 
     \b
-    Example:
+    Examples:
       stackproof trace traces/rank-0.json.gz
+      stackproof trace traces/rank-*.json.gz
+      stackproof trace mi300.json.gz --against h100.json.gz
     """
-    found = [(path, explain(traces.read(path))) for path in files]
+    told = _told(ranks, (*files, *against))
+    folders = _folders((*files, *against), tables)
+    after = examined([_read(path, told, folders) for path in files])
+    before = examined([_read(path, told, folders) for path in against]) if against else None
+    found = difference(before.profiles, after.profiles) if before else None
     if format_ == "json":
-        click.echo(json.dumps([_data(path, each, top) for path, each in found], indent=1, allow_nan=False))
+        data = trace_json.document(after, before, found, folders, top)
+        click.echo(json.dumps(data, indent=1, allow_nan=False))
         return
-    for place, (path, each) in enumerate(found):
-        if place:
-            click.echo()
-        for line in _lines(path, each, top):
-            click.echo(line)
+    for line in (
+        trace_text.compared(after, before, found, top) if before and found else trace_text.explained(after, top)
+    ):
+        click.echo(line)
+    for folder in folders.values():
+        click.echo(f"tables: {neutral(str(folder))}")
 
 
-def _data(path: Path, found: Breakdown, top: int) -> dict[str, Any]:
-    """Everything about one trace; times in integer nanoseconds over all steps."""
-    return {
-        "file": str(path),
-        "rank": found.rank,
-        "world_size": found.world_size,
-        "device": found.has_device,
-        "steps": found.step_count,
-        "duration_ns": found.duration,
-        "parts_ns": {name: found.part(name) for name in PARTS},
-        "classes_ns": {name: found.kind(name) for name in CLASSES},
-        "communication_ns": sum(step.communication for step in found.steps),
-        "per_step": [
-            {
-                "step": step.number,
-                "annotated_ns": list(step.annotated),
-                "window_ns": list(step.window),
-                "parts_ns": step.parts,
-                "classes_ns": step.classes,
-                "launches": step.launches,
-                "flops": step.flops,
-            }
-            for step in found.steps
-        ],
-        "top": [
-            {"name": spot.name, "class": spot.kind, "calls": spot.calls, "self_ns": spot.time}
-            for spot in found.hotspots[:top]
-        ],
-        "warnings": list(found.warnings),
-    }
+def _read(path: Path, ranks: dict[Path, int], folders: dict[Path, Path]) -> Trace:
+    """A trace, with a line on stderr for what goes through the disk."""
+    parts = format_of(path).parts(path)
+    if parts > 1:
+        click.echo(f"{neutral(str(path))}: read by {parts} processes through {tempfile.gettempdir()}", err=True)
+    trace = traces.read(path, folders.get(path))
+    if trace.room.spilled:
+        size = f"{trace.room.spilled / 1e9:.1f} GB"
+        click.echo(f"{neutral(str(path))}: {size} of columns are kept in {tempfile.gettempdir()} meanwhile", err=True)
+    if path in ranks:
+        trace.facts.rank = ranks[path]
+    return trace
 
 
-def _lines(path: Path, found: Breakdown, top: int) -> Iterator[str]:
-    yield neutral(str(path))
-    rank = "rank unknown" if found.rank is None else f"rank {found.rank}"
-    of = f" of {found.world_size}" if found.world_size else ""
-    yield f"{rank}{of}, {'device' if found.has_device else 'host only'}, steps: {_numbers(found)}"
-    if not found.duration:
-        yield "no timed event: nothing to explain"
-    else:
-        yield from _table(found)
-        yield from _top(found, top)
-    yield from (f"warning: {neutral(warning)}" for warning in found.warnings)
+def _told(ranks: Sequence[str], files: Sequence[Path]) -> dict[Path, int]:
+    """Ranks by file from the command line."""
+    found: dict[Path, int] = {}
+    for text in ranks:
+        name, _, number = text.rpartition("=")
+        if Path(name) not in files or not number.isdecimal():
+            raise InputError(f"--rank {text}", todo="write one of the files, '=' and its rank: --rank FILE=0")
+        found[Path(name)] = int(number)
+    return found
 
 
-def _numbers(found: Breakdown) -> str:
-    numbers = [step.number for step in found.steps if step.number is not None]
-    if not numbers or found.step_count == 1:
-        return str(found.step_count)
-    return f"{found.step_count} ({numbers[0]} to {numbers[-1]})"
-
-
-def _table(found: Breakdown) -> Iterator[str]:
-    whole = found.duration
-    yield ""
-    yield f"{'part of a step':<30}{'ms':>12}{'share':>9}"
-    yield _row("step", whole, found)
-    for name in PARTS:
-        yield f"{_row('  ' + name, found.part(name), found)}  {'█' * round(BAR * found.part(name) / whole)}".rstrip()
-        if name == "compute":
-            kinds = [(kind, found.kind(kind)) for kind in CLASSES if found.kind(kind)]
-            for kind, time in sorted(kinds, key=lambda each: -each[1]):
-                yield _row("    " + kind, time, found)
-
-
-def _row(label: str, time: int, found: Breakdown) -> str:
-    return f"{label:<30}{time / found.step_count / 1e6:>12.3f}{time / found.duration:>9.1%}"
-
-
-def _top(found: Breakdown, top: int) -> Iterator[str]:
-    spots = found.hotspots[:top]
-    if not spots:
-        return
-    total = sum(spot.time for spot in found.hotspots)
-    yield ""
-    yield f"{'self ms a step':>14}{'share':>8}{'calls':>8}  {'class':<14}{'kernel' if found.has_device else 'operator'}"
-    for spot in spots:
-        start = (
-            f"{spot.time / found.step_count / 1e6:>14.3f}{spot.time / total:>8.1%}"
-            f"{spot.calls / found.step_count:>8.4g}  {spot.kind:<14}"
-        )
-        yield start + _fitted(neutral(spot.name), WIDTH - len(start))
-
-
-def _fitted(name: str, width: int) -> str:
-    name = name.removeprefix("void ").replace("(anonymous namespace)::", "")
-    return name if len(name) <= width else name[: width - 1] + "…"
+def _folders(files: Sequence[Path], tables: Path | None) -> dict[Path, Path]:
+    """Where each file's tables go: a new folder below `tables`, named after the file."""
+    if tables is None:
+        return {}
+    found: dict[Path, Path] = {}
+    for path in dict.fromkeys(files):
+        stem = path.name.split(".json")[0] or path.name
+        same = sum(each.name.startswith(stem) for each in found.values())
+        folder = tables / (f"{stem}-{same + 1}" if any(each.name == stem for each in found.values()) else stem)
+        if any(folder.glob("*.parquet")):
+            raise InputError("already holds tables", where=str(folder), todo="name another folder, or remove this one")
+        found[path] = folder
+    return found

@@ -257,6 +257,7 @@ def _class(kind: str, before: _Side, after: _Side) -> Row:
 
 def _operators(kind: str, before: _Side, after: _Side) -> tuple[Row, ...]:
     mine, theirs = before.spent.get(kind, {}), after.spent.get(kind, {})
+    on_host = not before.has_device and not after.has_device  # an operator is all there is
     rows = []
     for operator in {**mine, **theirs}:
         one, other = mine.get(operator), theirs.get(operator)
@@ -264,8 +265,7 @@ def _operators(kind: str, before: _Side, after: _Side) -> tuple[Row, ...]:
             _row("kernel", name, (one or {}).get(name), (other or {}).get(name), ())
             for name in {**(one or {}), **(other or {})}
         )
-        itself = len(kernels) == 1 and kernels[0].name == operator  # on a host without a device
-        rows.append(_row("operator", operator, _sum(one), _sum(other), () if itself else kernels))
+        rows.append(_row("operator", operator, _sum(one), _sum(other), () if on_host else kernels))
     return tuple(rows)
 
 

@@ -23,8 +23,7 @@ _LONGEST = 8192
 """Characters of a name that are looked at."""
 _DEEPEST = 12
 """Wrappers around what a kernel does, beyond which nothing is looked for."""
-_OPEN = {"<": ">", "(": ")", "{": "}", "[": "]"}
-_CLOSE = frozenset(_OPEN.values())
+_OPEN, _CLOSE = frozenset("<({"), frozenset(">)}")
 
 
 @lru_cache(maxsize=65536)

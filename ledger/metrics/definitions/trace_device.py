@@ -80,9 +80,9 @@ def _growth(use: DeviceUse, *, on_host: bool) -> float | Missing:
 _register(
     "kernel_launch_gap",
     "Launch gap",
-    "Median time from the end of a launch call to the start of the first kernel that it launched, over calls that ended "
-    "when all earlier work of that kernel's device in the trace had, and there was some; 0 for a kernel that began "
-    "before its call ended.",
+    "Median time from the end of a launch call to the start of the first kernel that it launched, over calls that "
+    "ended when all earlier work of that kernel's device in the trace had, and there was some; 0 for a kernel that "
+    "began before its call ended.",
     _gap,
     unit="s",
     direction="lower",

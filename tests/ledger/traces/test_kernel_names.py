@@ -42,8 +42,8 @@ TENSILE = "Cijk_Alik_Bljk_B_BS_BH_Bias_HA_S_SAV_UserArgs_MT16x16x128_MI16x16x1_S
             "xmma_gemm_bf16bf16_bf16f32_f32_tn_n_cublas",
         ),
         (
-            "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_64x64_64x6_tn_align8>(cutlass_80::Params)",
-            "cutlass::Kernel2: cutlass_tensorop_bf16_gemm_relu_bf16_tn",
+            "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_64x64_64x6_tn_align8>(P)",
+            "cutlass_tensorop_bf16_gemm_relu_bf16_tn",
         ),
         ("void cutlass::device_kernel<flash::enable_sm90<flash::FlashAttnFwdSm90<Mainloop<2>>>>(P)",
          "cutlass::device_kernel: flash::FlashAttnFwd"),

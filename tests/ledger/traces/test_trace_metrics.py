@@ -4,15 +4,12 @@ import gzip
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from ledger.commands.trace import command
-from ledger.errors import InputError
 from ledger.metrics.definitions.trace import PARTS
 from ledger.metrics.derive import derive
 from ledger.traces.classes import CLASSES
 from tests.factory import make_run
-from tests.ledger.traces.builder import annotation, op, training, write
+from tests.ledger.traces.builder import annotation, op, training
 
 
 def rows(folder):
@@ -67,28 +64,3 @@ def test_without_a_usable_trace_the_reason_is_given(tmp_path, trace, says):
         assert found[name].value is None
         assert says in found[name].missing_reason
     assert found["step_time"].value == pytest.approx(0.1)
-
-
-def test_the_command_fits_80_columns_and_shows_the_parts(tmp_path):
-    path = write(tmp_path / "rank-0.json", [*training(), op("x" * 200 + "\x1b[31m", 1050, 2)])
-    result = CliRunner().invoke(command, [str(path), str(path)])
-    assert result.exit_code == 0
-    lines = result.output.replace(str(path), "").splitlines()
-    assert max(map(len, lines)) <= 80
-    assert "\x1b" not in result.output
-    assert "compute" in result.output
-    assert result.output.count("rank 0, host only, steps: 2 (0 to 1)") == 2
-
-
-def test_the_command_gives_exact_numbers_as_json(tmp_path):
-    path = write(tmp_path / "rank-0.json", training())
-    (found,) = json.loads(CliRunner().invoke(command, [str(path), "--format", "json"]).output)
-    assert sum(found["parts_ns"].values()) == found["duration_ns"] == 200_000
-    assert sum(found["classes_ns"].values()) == found["parts_ns"]["compute"]
-    assert found["top"][0]["name"] in {"aten::mm", "aten::mul_"}
-
-
-def test_the_command_refuses_what_is_no_trace(tmp_path):
-    (tmp_path / "package.json").write_text('{"name": "x"}')
-    result = CliRunner().invoke(command, [str(tmp_path / "package.json")])
-    assert isinstance(result.exception, InputError)
