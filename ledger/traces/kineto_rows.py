@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import compress
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -45,6 +47,7 @@ _DEVICES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps", 20: "privateuse
 
 
 _NOTHING = msgspec.Raw()
+_UNKNOWN = -(2**63)
 
 
 class Args(
@@ -86,24 +89,16 @@ class Args(
     group_size: Any = None
     ranks: Any = None
     sequence: Any = None
-    moved: Any = None
-    device_type: Any = None
-    device_id: Any = None
-    allocated: Any = None
-    reserved: Any = None
+    moved: int = _UNKNOWN
+    device_type: int = ABSENT
+    device_id: int = ABSENT
+    allocated: int = ABSENT
+    reserved: int = ABSENT
 
 
 _correlation, _external = attrgetter("correlation"), attrgetter("external")
 _moved, _blocks = attrgetter("bytes"), attrgetter("blocks")
-
-
-class Instant(NamedTuple):
-    """A point in time."""
-
-    name: str
-    at: int | None
-    """Nanoseconds."""
-    args: Args
+_size, _allocated, _reserved = attrgetter("moved"), attrgetter("allocated"), attrgetter("reserved")
 
 
 @dataclass(frozen=True)
@@ -118,7 +113,9 @@ class Rows:
     """Nanoseconds, or MISSING."""
     duration: Int64
     args: Sequence[Args]
-    instants: Sequence[Instant]
+    allocated_at: Int64
+    """Nanoseconds of allocations and frees, or MISSING."""
+    allocations: Sequence[Args]
     untimed: int
     """Events that carry no duration by nature, instants too."""
     halves: int
@@ -128,7 +125,7 @@ class Rows:
     def none(cls) -> Self:
         """No rows."""
         empty = np.empty(0, dtype=np.int64)
-        return cls((), (), (), (), empty, empty, (), (), 0, 0)
+        return cls((), (), (), (), empty, empty, (), empty, (), 0, 0)
 
     def only(self, kept: npt.NDArray[np.bool_]) -> Self:
         """Some of the timed events."""
@@ -169,12 +166,29 @@ class _Codes(dict[Any, int]):
         return pa.DictionaryArray.from_arrays(pa.array(place[codes], pa.int32()), pa.array(words, pa.string()))
 
 
-class _Kinds(dict[str, int]):
-    """What a timed event is by its category."""
+class _Sites(dict[tuple[str, Any, Any], int]):
+    """A number for each category, process and thread that go together: a trace has many events and few of these."""
 
-    def __missing__(self, category: str) -> int:
-        self[category] = kind = int(CATEGORIES.get(category, Kind.OTHER))
-        return kind
+    def __init__(self) -> None:
+        super().__init__()
+        self.categories, self.processes, self.threads = _Codes(), _Codes(), _Codes()
+        self._rows: list[tuple[int, int, int, int]] = []
+        self._table = np.empty((0, 4), dtype=np.int32)
+
+    def __missing__(self, key: tuple[str, Any, Any]) -> int:
+        category, process, thread = key
+        self[key] = code = len(self._rows)
+        kind = int(CATEGORIES.get(category, Kind.OTHER))
+        self._rows.append((kind, self.categories[category], self.processes[process], self.threads[thread]))
+        return code
+
+    def of(self, rows: Rows) -> list[npt.NDArray[np.int32]]:
+        """Kind and codes of category, process and thread of every row."""
+        keys = zip(rows.cat, rows.pid, rows.tid, strict=True)
+        codes = np.fromiter(map(self.__getitem__, keys), np.int32, len(rows.cat))
+        if len(self._table) < len(self._rows):
+            self._table = np.array(self._rows, dtype=np.int32)
+        return [column[codes] for column in self._table.T]
 
 
 class Columns:
@@ -182,8 +196,7 @@ class Columns:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self._kinds = _Kinds()
-        self._categories, self._names, self._processes, self._threads = _Codes(), _Codes(), _Codes(), _Codes()
+        self._sites, self._names = _Sites(), _Codes()
         self._counts: dict[tuple[int, bytes], int | None] = {}
         self._known = 0
         self._flags = np.empty((0, 3), dtype=np.bool_)
@@ -194,7 +207,7 @@ class Columns:
         if rows.halves:
             self.facts.lost["begins or ends a range of which the other end is elsewhere (ph B, E)"] += rows.halves
         rows = self._readable(rows)
-        memory = _memory(rows.instants)
+        memory = _memory(rows.allocated_at, rows.allocations)
         if not rows.cat:
             if memory is not None:
                 yield Batch(memory=memory, place=place)
@@ -219,16 +232,17 @@ class Columns:
         return rows if good.all() else rows.only(good)
 
     def _timed(self, rows: Rows) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
-        kind = np.fromiter(map(self._kinds.__getitem__, rows.cat), np.int8, len(rows.cat))
+        sites = self._sites
+        kind, categories, processes, threads = sites.of(rows)
         names = self._names.of(rows.name)
         counted, annotating, communicating = self._name_flags(names)
-        kind = np.where((kind == Kind.OP) & annotating, np.int8(Kind.ANNOTATION), kind)
+        kind = np.where((kind == Kind.OP) & annotating, Kind.ANNOTATION, kind).astype(np.int8)
         columns = {
             "kind": pa.array(kind),
-            "category": self._categories.column(self._categories.of(rows.cat)),
+            "category": sites.categories.column(categories),
             "name": self._names.column(names),
-            "process": self._processes.column(self._processes.of(rows.pid)),
-            "thread": self._threads.column(self._threads.of(rows.tid)),
+            "process": sites.processes.column(processes),
+            "thread": sites.threads.column(threads),
             "start_ns": pa.array(rows.start),
             "duration_ns": pa.array(rows.duration),
             **_links(rows.args),
@@ -267,18 +281,27 @@ class Columns:
         return iter(self._flags[codes].T if len(codes) else np.empty((3, 0), dtype=np.bool_))
 
 
-def _memory(instants: Sequence[Instant]) -> pa.RecordBatch | None:
-    found = []
-    for name, at, args in instants:
-        if name == "[memory]" and isinstance(args.moved, int) and at is not None:
-            device = _DEVICES.get(args.device_type, f"device type {args.device_type}")
-            index = args.device_id if isinstance(args.device_id, int) and args.device_id >= 0 else None
-            place = device if index is None or device == "cpu" else f"{device}:{index}"
-            found.append((at, place, args.moved, _whole(args.allocated), _whole(args.reserved)))
-    if not found:
+def _memory(at: Int64, args: Sequence[Args]) -> pa.RecordBatch | None:
+    """Allocations as rows; those without a time or a size are none."""
+    known = [place for place, each in enumerate(args) if each.moved != _UNKNOWN and at[place] != MISSING]
+    if not known:
         return None
-    columns = zip(zip(*found, strict=True), MEMORY, strict=True)
-    return pa.RecordBatch.from_arrays([pa.array(values, field.type) for values, field in columns], schema=MEMORY)
+    mine = [args[place] for place in known]
+    allocated, reserved = _integers(_allocated, mine), _integers(_reserved, mine)
+    columns = {
+        "at_ns": pa.array(at[known]),
+        "device": pa.array([_device(each.device_type, each.device_id) for each in mine], pa.string()),
+        "bytes": pa.array(_integers(_size, mine)),
+        "allocated_bytes": pa.array(allocated, mask=allocated < 0),
+        "reserved_bytes": pa.array(reserved, mask=reserved < 0),
+    }
+    return pa.RecordBatch.from_arrays([columns[name] for name in MEMORY.names], schema=MEMORY)
+
+
+@cache
+def _device(kind: int, index: int) -> str:
+    device = _DEVICES.get(kind, f"device type {kind}")
+    return device if index < 0 or device == "cpu" else f"{device}:{index}"
 
 
 def _links(args: Sequence[Args]) -> dict[str, pa.Array]:
@@ -315,16 +338,20 @@ def _calls(events: pa.RecordBatch, chosen: Int64, args: Sequence[Args]) -> pa.Re
     shared = events.take(pa.array(chosen)).select([name for name in CALLS.names if name in EVENTS.names])
     mine = [args[place] for place in chosen.tolist()]
     given = zip(*map(_asked, mine), strict=True)
-    extra = {name: _converted(values, convert) for (name, convert), values in zip(_ASKED.items(), given, strict=True)}
-    columns = [
-        shared.column(field.name) if field.name in shared.schema.names else pa.array(extra[field.name], field.type)
-        for field in CALLS
-    ]
+    extra = {
+        name: _converted(values, CALLS.field(name).type, convert)
+        for (name, convert), values in zip(_ASKED.items(), given, strict=True)
+    }
+    columns = [shared.column(field.name) if field.name in shared.schema.names else extra[field.name] for field in CALLS]
     return pa.RecordBatch.from_arrays(columns, schema=CALLS)
 
 
-def _converted(values: tuple[Any, ...], convert: Callable[[Any], Any]) -> Sequence[Any]:
-    return values if values.count(None) == len(values) else [convert(value) for value in values]
+def _converted(values: tuple[Any, ...], kind: pa.DataType, convert: Callable[[Any], Any]) -> pa.Array:
+    """A column of the values: as they are if they are all of its type, else converted one by one."""
+    if convert is not _shape:
+        with suppress(pa.ArrowException, OverflowError):
+            return pa.array(values, kind)
+    return pa.array([convert(value) for value in values], kind)
 
 
 def _decoded(raw: bytes) -> Any:

@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 
 from ledger.traces.chunks import SEAM
 from ledger.traces.interface import ABSENT, Facts, Int64
-from ledger.traces.kineto_rows import MISSING, Args, Instant, Rows
+from ledger.traces.kineto_rows import MISSING, Args, Rows
 
 _EXACT = 2.0**43
 """Up to here (microseconds, 101 days) a float64 lies within half a nanosecond of any text with three decimals."""
 _LONGEST = 2**62
+_ALLOCATION = "[memory]"
 _NULL = msgspec.Raw(b"null")
 
 
@@ -50,6 +51,14 @@ class _ExactTimed(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
 
 class _Instant(msgspec.Struct, gc=False, tag_field="ph", tag="i"):
     """A point in time, such as an allocation."""
+
+    name: str = ""
+    ts: float = float("nan")
+    args: Args = Args()
+
+
+class _ExactInstant(msgspec.Struct, gc=False, tag_field="ph", tag="i"):
+    """The same with its time as text."""
 
     name: str = ""
     ts: msgspec.Raw = _NULL
@@ -84,14 +93,14 @@ class _LooseEvent(msgspec.Struct, gc=False):
     args: msgspec.Raw = _NULL
 
 
-def _decoder(timed: type[msgspec.Struct]) -> Callable[[bytes], list[Any]]:
-    """Decodes an array of events, the timed ones as `timed`."""
-    phases: Any = Union[(timed, _Instant, _Begin, _End, *_UNTIMED)]
+def _decoder(timed: type[msgspec.Struct], instant: type[msgspec.Struct]) -> Callable[[bytes], list[Any]]:
+    """Decodes an array of events, those with a time as the types given."""
+    phases: Any = Union[(timed, instant, _Begin, _End, *_UNTIMED)]
     return msgspec.json.Decoder(list[phases]).decode
 
 
-_events = _decoder(_Timed)
-_exact_events = _decoder(_ExactTimed)
+_events = _decoder(_Timed, _Instant)
+_exact_events = _decoder(_ExactTimed, _ExactInstant)
 _entries = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _loose = msgspec.json.Decoder(_LooseEvent).decode
 _args = msgspec.json.Decoder(Args).decode
@@ -106,39 +115,47 @@ def decode(chunk: bytes, facts: Facts) -> Rows:
     try:
         events = _events(chunk)
         timed = [each for each in events if type(each) is _Timed]
+        moments = [each for each in events if type(each) is _Instant and each.name == _ALLOCATION]
         start = np.fromiter(map(_ts, timed), np.float64, len(timed))
         if _beyond(start, chunk):
-            exact = [each for each in _exact_events(chunk) if type(each) is _ExactTimed]
-            times = _parsed([bytes(each.ts) for each in exact]), _parsed([bytes(each.dur) for each in exact])
+            start_ns, duration_ns, at_ns = _exact_times(_exact_events(chunk))
         else:
-            times = _rounded(start), _rounded(np.fromiter(map(_dur, timed), np.float64, len(timed)))
+            start_ns, duration_ns = _rounded(start), _rounded(np.fromiter(map(_dur, timed), np.float64, len(timed)))
+            at_ns = _rounded(np.fromiter(map(_ts, moments), np.float64, len(moments)))
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return _salvaged(chunk[1:-1], facts)
     facts.total += len(events)
     types = Counter(map(type, events))
     halves = types[_Begin] + types[_End]
-    untimed = len(events) - len(timed) - halves
     return Rows(
         [each.cat for each in timed],
         [each.name for each in timed],
         [each.pid for each in timed],
         [each.tid for each in timed],
-        *times,
+        start_ns,
+        duration_ns,
         [each.args for each in timed],
-        _instants(events) if types[_Instant] else [],
-        untimed,
+        at_ns,
+        [each.args for each in moments],
+        len(events) - len(timed) - halves,
         halves,
+    )
+
+
+def _exact_times(events: list[Any]) -> tuple[Int64, Int64, Int64]:
+    """Starts, durations, and times of allocations, without passing through a float."""
+    timed = [each for each in events if type(each) is _ExactTimed]
+    moments = [each for each in events if type(each) is _ExactInstant and each.name == _ALLOCATION]
+    return (
+        _parsed([bytes(each.ts) for each in timed]),
+        _parsed([bytes(each.dur) for each in timed]),
+        _parsed([bytes(each.ts) for each in moments]),
     )
 
 
 def _today(text: bytes) -> bytes:
     """Old layouts spell one key in another way, in every event."""
     return text.replace(b'"external id"', b'"External id"') if text.find(b'"external id"', 0, 2**18) >= 0 else text
-
-
-def _instants(events: list[Any]) -> list[Instant]:
-    found = [each for each in events if type(each) is _Instant]
-    return [Instant(each.name, nanoseconds(bytes(each.ts)), each.args) for each in found]
 
 
 def last_events(rest: bytes, facts: Facts) -> tuple[Rows, bytes, bool]:
@@ -220,7 +237,7 @@ def _salvaged(text: bytes, facts: Facts) -> Rows:
     """Events one by one, repaired where they can be."""
     found = [event for piece in _pieces(_today(text)) for event in _from_piece(piece, facts)]
     timed = [each for each in found if each.ph == "X"]
-    instants = [each for each in found if each.ph == "i"]
+    moments = [each for each in found if each.ph == "i" and each.name == _ALLOCATION]
     halves = sum(each.ph in ("B", "E") for each in found)
     return Rows(
         cat=[_word(each.cat) for each in timed],
@@ -230,9 +247,8 @@ def _salvaged(text: bytes, facts: Facts) -> Rows:
         start=_or_missing(nanoseconds(bytes(each.ts)) for each in timed),
         duration=_or_missing(nanoseconds(bytes(each.dur)) for each in timed),
         args=[_arguments(bytes(each.args)) for each in timed],
-        instants=[
-            Instant(_word(each.name), nanoseconds(bytes(each.ts)), _arguments(bytes(each.args))) for each in instants
-        ],
+        allocated_at=_or_missing(nanoseconds(bytes(each.ts)) for each in moments),
+        allocations=[_arguments(bytes(each.args)) for each in moments],
         untimed=len(found) - len(timed) - halves,
         halves=halves,
     )
