@@ -87,30 +87,32 @@ class _Adding:
     def add(self, work: Work) -> None:
         time = self._windows.before(work.end) - self._windows.before(work.start)
         inside = np.flatnonzero((time > 0) | self._windows.contains(work.start))
-        keys, place = np.unique(self._columns(work, inside), axis=0, return_inverse=True)
-        place = place.reshape(-1)
+        keys, place = np.unique(self._keys(work, inside), return_inverse=True)
         times = np.zeros(len(keys), dtype=np.int64)
         np.add.at(times, place, time[inside])
         started = self._windows.contains(work.start[inside])
         _, first = np.unique(work.event[inside][started], return_index=True)  # an operator may come in several pieces
         calls = np.bincount(place[started][first], minlength=len(keys))
         for key, count, total in zip(keys.tolist(), calls.tolist(), times.tolist(), strict=True):
-            found = self._key(*key)
+            found = self._key(key)
             self.spent[found] = self.spent.get(found, Spent(0, 0)) + Spent(count, total)
 
-    def _columns(self, work: Work, chosen: Int64) -> Int64:
-        """A row of kind, operator's name and own name for each of the pieces, as numbers."""
+    def _keys(self, work: Work, chosen: Int64) -> Int64:
+        """Kind, operator's name and own name of each of the pieces as one number."""
         name = self._trace.events.name
         event = work.event[chosen]
         operator = name[event].astype(np.int64)
         if self._trace.has_device:
             launcher = self._launched_by[np.searchsorted(self._trace.device, event)]
             operator = np.where(launcher == NONE, NONE, name[launcher])
-        return np.stack([work.code[chosen].astype(np.int64), operator, name[event].astype(np.int64)], axis=1)
+        several = len(self._trace.names) + 1
+        return (work.code[chosen].astype(np.int64) * several + operator + 1) * several + name[event]
 
-    def _key(self, code: int, operator: int, name: int) -> Key:
+    def _key(self, number: int) -> Key:
         names = self._trace.names
-        return Key(KINDS[code], None if operator == NONE else folded(names[operator]), folded(names[name]))
+        rest, name = divmod(number, len(names) + 1)
+        kind, operator = divmod(rest, len(names) + 1)
+        return Key(KINDS[kind], folded(names[operator - 1]) if operator else None, folded(names[name]))
 
 
 @dataclass(frozen=True)
