@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ledger.catalog.arrow import Row
@@ -12,21 +11,11 @@ from ledger.durable import storage_errors
 from ledger.errors import EvidenceError, InputError
 from ledger.traces.cache import Cached
 from ledger.traces.derived import kept
+from ledger.traces.integrity import Finding, inspect, inspect_ranks
 from ledger.traces.trace import Trace
 
 UNREADABLE = "unreadable"
 """Code of the one row about a trace that cannot be read."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something wrong with a trace."""
-
-    code: str
-    count: int
-    text: str
-    gates: bool
-    """Whether it keeps the trace from carrying an explanation."""
 
 
 def integrity_rows(run_id: str, sealed: Sequence[SealedTrace], root: Path) -> list[Row]:
@@ -48,36 +37,19 @@ def _read(trace: SealedTrace, root: Path) -> Cached | str:
 
 def _rows(found: list[tuple[SealedTrace, Cached | str]]) -> list[Row]:
     rows: list[Row] = []
+    whole: list[Trace] = []
     for trace, read in found:
         if isinstance(read, str):
-            reason = Finding(UNREADABLE, 1, f"the trace cannot be read: {read}", True)
+            reason = Finding(UNREADABLE, 1, f"the trace cannot be read: {read}", gates=True)
             rows += _findings({"file": trace.file, "rank": None, "events": None, "timed": None}, [reason])
             continue
-        facts = read.facts
-        common: Row = {"file": trace.file, "rank": facts.rank, "events": facts.total}
-        rows += _findings({**common, "timed": facts.total - facts.untimed}, inspect(read.trace()))
-    return rows
-
-
-def inspect(trace: Trace) -> list[Finding]:
-    """What the reader had to leave out or repair, and whether anything is left."""
-    facts = trace.facts
-    found = [
-        Finding("events_lost", lost, f"{count(lost)} left out: each {reason}", False)
-        for reason, lost in facts.lost.most_common()
-    ]
-    if facts.salvaged:
-        found.append(Finding("events_repaired", facts.salvaged, f"{count(facts.salvaged)} repaired", False))
-    if facts.cut:
-        found.append(Finding("cut", 1, f"{facts.cut}: what comes after is missing", False))
-    if not len(trace.events):
-        found.append(Finding("no_events", 1, "no event of the host or a device has a time", True))
-    return found
-
-
-def count(events: int) -> str:
-    """How many events were."""
-    return "1 event was" if events == 1 else f"{events:,} events were"
+        loaded = read.trace()
+        record = inspect(loaded)
+        whole.append(loaded)
+        common: Row = {"file": trace.file, "rank": loaded.rank, "events": record.events, "timed": record.timed}
+        rows += _findings(common, record.findings)
+    across = inspect_ranks(whole)
+    return rows + (_findings(dict.fromkeys(("file", "rank", "events", "timed")), across) if across else [])
 
 
 def _findings(common: Row, findings: Sequence[Finding]) -> list[Row]:

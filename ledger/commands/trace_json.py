@@ -5,16 +5,17 @@ Absent is null. Times are integer nanoseconds over all profiled steps unless the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ledger.commands.trace_side import Examined, Side
+from ledger.commands.trace_side import Examined, Side, grouped
 from ledger.commands.trace_text import slowest
 from ledger.traces.breakdown import PARTS, Step
 from ledger.traces.classes import CLASSES
 from ledger.traces.device_use import Memory
 from ledger.traces.difference import Difference, Row, Spent
+from ledger.traces.integrity import Finding
 
 KEYS = {
     "traces": "one object a FILE, in the order given",
@@ -35,7 +36,7 @@ KEYS = {
     "communication_ns": "communication, covered by compute or not",
     "per_step": "each step",
     "step": "the profiler's number, null where there is none; in a difference, the row of the whole step",
-    "count": "steps that cannot be told apart and are one here; of copies, how many",
+    "count": "steps that cannot be told apart and are one here; of copies and findings, how many",
     "annotated_ns": "start and end of the step's annotation, on the trace's clock",
     "window_ns": "start and end of the step on the device, on the trace's clock",
     "launches": "device work that the step launched; without a device, operators called",
@@ -49,13 +50,26 @@ KEYS = {
     "launch_gap_ns": "median time from a launch call's end to its kernel on an idle device",
     "sm_coverage": "thread blocks a multiprocessor, at most 1, by kernel time",
     "copies": "by direction: htod, dtoh, dtod, ptop",
-    "bytes": "of the copies whose bytes are recorded",
+    "bytes": "of the copies whose bytes are recorded; of collectives the full buffers, null where not known of each",
     "time_ns": "of these copies; in a difference self time, or time of the part, over its steps",
     "memory": "of the device and of the host, null where not recorded",
     "host": "PyTorch's allocations on the host",
     "peak_bytes": "most bytes in use as the allocator counts them",
     "growth_bytes": "most bytes by which allocations exceeded frees since profiling began",
-    "warnings": "what was left out, repaired or could not be told",
+    "collectives": "of the profiled steps, by operation and size of the group",
+    "groups": "the longest first; of ranks together, all ranks' calls",
+    "operation": "all_reduce, all_gather, …",
+    "group_size": "ranks that take part, null where not told",
+    "peer_wait_ns": "of time_ns: until the last rank arrived; null where not all ranks of a group are there",
+    "bus_bandwidth": "bytes a second of transfer, as nccl-tests counts them",
+    "unsplit": "why waiting for other ranks is not told from transfer; null where it is",
+    "events": "entries in the file, of any kind",
+    "usable": "whether the trace can carry an explanation",
+    "findings": "what is odd about the record",
+    "code": "a finding's kind",
+    "text": "the finding as a sentence",
+    "gates": "whether it keeps the trace from carrying an explanation",
+    "warnings": "what the explanation had to assume, left out or repaired",
     # ranks
     "critical_rank": "the rank that computes longest a step",
     "imbalance": "its compute over the mean of all ranks",
@@ -112,8 +126,33 @@ def _trace(each: Examined, top: int) -> dict[str, Any]:
             for way, copies in use.copies.items()
         },
         "memory": {"device": _memory(use.device_memory), "host": _memory(use.host_memory)},
+        "collectives": _collectives([each]),
+        "events": each.integrity.events,
+        "usable": each.integrity.usable,
+        "findings": _findings(each.integrity.findings),
         "warnings": list(found.warnings),
     }
+
+
+def _findings(found: Sequence[Finding]) -> list[dict[str, Any]]:
+    return [{"code": each.code, "count": each.count, "text": each.text, "gates": each.gates} for each in found]
+
+
+def _collectives(traces: Sequence[Examined]) -> dict[str, Any]:
+    groups, unsplit = grouped(traces)
+    rows = [
+        {
+            "operation": each.operation,
+            "group_size": each.size,
+            "calls": each.calls,
+            "bytes": each.bytes,
+            "time_ns": each.time,
+            "peer_wait_ns": each.peer_wait,
+            "bus_bandwidth": each.bus_bandwidth,
+        }
+        for each in groups
+    ]
+    return {"groups": rows, "unsplit": unsplit}
 
 
 def _step(step: Step) -> dict[str, Any]:
@@ -138,7 +177,12 @@ def _ranks(side: Side) -> dict[str, Any] | None:
     if not found:
         return None
     critical, imbalance = slowest(found)
-    return {"critical_rank": critical.rank, "imbalance": imbalance}
+    return {
+        "critical_rank": critical.rank,
+        "imbalance": imbalance,
+        "collectives": _collectives(side.traces),
+        "findings": _findings(side.findings),
+    }
 
 
 def _difference(found: Difference) -> dict[str, Any]:

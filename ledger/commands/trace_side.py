@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ledger.traces.breakdown import Breakdown, explain
+from ledger.traces.collectives import Call, across, of_rank, unsplit
 from ledger.traces.device_use import DeviceUse, device_use
 from ledger.traces.difference import Profile, Spent, profile
+from ledger.traces.integrity import Finding, Integrity, inspect, inspect_ranks
 from ledger.traces.trace import Trace
 
 
@@ -22,6 +24,22 @@ class Operator(NamedTuple):
     spent: Spent
 
 
+class Group(NamedTuple):
+    """The collectives of one operation and group size that the profiled steps of some traces called, together."""
+
+    operation: str
+    size: int | None
+    calls: int
+    bytes: int | None
+    """Of the full buffers; None where they are not known of each call."""
+    time: int
+    """Nanoseconds, waiting for other ranks included."""
+    peer_wait: int | None
+    """Until the last rank arrived; None where not all ranks of a group are there."""
+    bus_bandwidth: float | None
+    """Bytes a second, over the calls of which it is known, by the time that these transfer."""
+
+
 @dataclass(frozen=True)
 class Examined:
     """One trace and what it shows."""
@@ -29,6 +47,9 @@ class Examined:
     path: Path
     profile: Profile
     use: DeviceUse
+    integrity: Integrity
+    calls: tuple[Call, ...]
+    """Its collectives."""
 
     @property
     def breakdown(self) -> Breakdown:
@@ -55,6 +76,8 @@ class Side:
     traces: tuple[Examined, ...]
     apart: str | None
     """Why they are not compared as the ranks of one run; None where they are, or there is one alone."""
+    findings: tuple[Finding, ...]
+    """What is odd about the ranks together."""
 
     @property
     def profiles(self) -> list[Profile]:
@@ -70,12 +93,51 @@ class Side:
 def examined(traces: Sequence[Trace]) -> Side:
     """What the traces show, by themselves and, where they are ranks of one run, together."""
     found = tuple(_examined(trace) for trace in traces)
-    return Side(found, _apart(found))
+    apart = _apart(found)
+    return Side(found, apart, inspect_ranks(traces) if apart is None else ())
+
+
+def grouped(traces: Sequence[Examined]) -> tuple[list[Group], str | None]:
+    """The collectives of ranks of one run, the longest first, and why waiting is not told from transfer."""
+    table = across([each.calls for each in traces])
+    rows: dict[tuple[str, int | None], list[dict[str, Any]]] = {}
+    for row in table.to_pylist():
+        if row["in_steps"]:
+            rows.setdefault((row["operation"], row["group_size"]), []).append(row)
+    found = [_group(operation, size, calls) for (operation, size), calls in rows.items()]
+    return sorted(found, key=lambda group: (-group.time, group.operation)), unsplit(table)
+
+
+def _group(operation: str, size: int | None, rows: Sequence[dict[str, Any]]) -> Group:
+    measured = [row for row in rows if row["bus_bandwidth"] is not None]
+    transfer = sum(row["transfer_ns"] for row in measured)
+    carried = sum(row["bus_bandwidth"] * row["transfer_ns"] for row in measured)
+    return Group(
+        operation,
+        size,
+        len(rows),
+        _sum(row["bytes"] for row in rows),
+        sum(row["duration_ns"] for row in rows),
+        _sum(row["peer_wait_ns"] for row in rows),
+        carried / transfer if transfer else None,
+    )
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    """Their sum; None where one is not known."""
+    known = list(values)
+    return sum(value for value in known if value is not None) if None not in known else None
 
 
 def _examined(trace: Trace) -> Examined:
     breakdown = explain(trace)
-    return Examined(trace.path, profile(trace, breakdown), device_use(trace, breakdown))
+    return Examined(
+        trace.path,
+        profile(trace, breakdown),
+        device_use(trace, breakdown),
+        inspect(trace),
+        of_rank(trace, breakdown),
+    )
 
 
 def _apart(found: Sequence[Examined]) -> str | None:

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from rich.cells import cell_len, set_cell_size
 
-from ledger.commands.trace_side import Examined, Side
+from ledger.commands.trace_side import Examined, Side, grouped
 from ledger.plain_text import neutral
 from ledger.traces.breakdown import PARTS, Breakdown
 from ledger.traces.classes import CLASSES
@@ -24,7 +24,7 @@ def explained(side: Side, top: int) -> Iterator[str]:
     for place, each in enumerate(side.traces):
         if place:
             yield ""
-        yield from _trace(each, top)
+        yield from _trace(each, top, alone=not side.is_one_run)
     yield from _together(side)
 
 
@@ -47,7 +47,7 @@ def compared(after: Side, before: Side, found: Difference, top: int) -> Iterator
             yield from _together(side)
 
 
-def _trace(found: Examined, top: int) -> Iterator[str]:
+def _trace(found: Examined, top: int, *, alone: bool) -> Iterator[str]:
     breakdown = found.breakdown
     yield neutral(str(found.path))
     yield _about(breakdown)
@@ -59,6 +59,8 @@ def _trace(found: Examined, top: int) -> Iterator[str]:
         if breakdown.has_device:
             yield from _operators(found, top)
         yield from _use(found)
+        if alone:
+            yield from _collectives((found,))
     yield from _findings(found)
 
 
@@ -145,17 +147,43 @@ def _size(count: int) -> str:
 
 
 def _findings(found: Examined) -> Iterator[str]:
-    for warning in found.breakdown.warnings:
-        yield from _cut(f"warning: {neutral(warning)}")
+    if not found.integrity.usable:
+        yield from _cut(f"not to be relied on: {neutral(found.integrity.reason or '')}")
+    texts = [finding.text for finding in found.integrity.findings if not finding.gates]
+    for text in dict.fromkeys((*texts, *found.breakdown.warnings)):
+        if text not in (found.integrity.reason or ""):
+            yield from _cut(f"note: {neutral(text)}")
 
 
 def _together(side: Side) -> Iterator[str]:
     """What several ranks of one run show."""
     if side.is_one_run:
         yield from _ranks(side)
+        yield from _collectives(side.traces)
+        for finding in side.findings:
+            yield from _cut(f"{'not to be relied on' if finding.gates else 'note'}: {neutral(finding.text)}")
     elif side.apart:
         yield ""
         yield from _cut(f"not compared as ranks: {neutral(side.apart)}")
+
+
+def _collectives(traces: Sequence[Examined]) -> Iterator[str]:
+    """Means a step and a rank."""
+    groups, unsplit = grouped(traces)
+    steps = sum(each.breakdown.step_count for each in traces)
+    if not groups:
+        return
+    yield ""
+    yield f"{'collective, a step':<20}{'ranks':>6}{'calls':>8}{'bytes':>11}{'ms':>11}{'peer wait':>12}{'bus GB/s':>12}"
+    for each in groups:
+        size = ABSENT if each.bytes is None else _size(round(each.bytes / steps))
+        wait = ABSENT if each.peer_wait is None else _decimal(each.peer_wait / steps / 1e6)
+        bus = ABSENT if each.bus_bandwidth is None else f"{each.bus_bandwidth / 1e9:.2f}"
+        ranks = ABSENT if each.size is None else str(each.size)
+        start = f"{each.operation:<20}{ranks:>6}{_count(each.calls / steps):>8}{size:>11}"
+        yield f"{start}{_decimal(each.time / steps / 1e6):>11}{wait:>12}{bus:>12}"
+    if unsplit:
+        yield from _cut(f"waiting for other ranks is not told from transfer: {neutral(unsplit)}")
 
 
 def _ranks(side: Side) -> Iterator[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -13,8 +14,27 @@ from ledger import parquet, traces
 from ledger.errors import StackproofError
 from ledger.metrics.registry import Missing
 from ledger.traces.breakdown import Breakdown, explain
+from ledger.traces.collectives import Call, across, of_rank
 from ledger.traces.device_use import DeviceUse, device_use
+from ledger.traces.integrity import Integrity, inspect
 from ledger.traces.trace import Trace
+
+
+@dataclass(frozen=True)
+class _Traced:
+    """What is kept of one trace."""
+
+    file: str
+    breakdown: Breakdown
+    device_use: DeviceUse
+    integrity: Integrity
+    calls: tuple[Call, ...]
+
+    @classmethod
+    def of(cls, trace: Trace) -> Self:
+        """Everything that metrics ask of a trace."""
+        breakdown = explain(trace)
+        return cls(trace.path.name, breakdown, device_use(trace, breakdown), inspect(trace), of_rank(trace, breakdown))
 
 
 class Tables:
@@ -43,33 +63,37 @@ class Tables:
     def traces(self) -> tuple[Breakdown, ...] | Missing:
         """Where the time goes on each rank of traces/rank-N.json(.gz), or why that is not known.
 
-        A trace that cannot be read leaves all of them out: a mean over the ranks that happen to be whole would mislead.
+        One trace that cannot be read, or whose integrity record forbids an explanation, leaves all of them out: a mean
+        over the ranks that happen to be whole would mislead.
         """
         found = self._traced
-        return found if isinstance(found, Missing) else tuple(breakdown for breakdown, _ in found)
+        return found if isinstance(found, Missing) else tuple(each.breakdown for each in found)
 
     @property
     def device_use(self) -> tuple[DeviceUse, ...] | Missing:
         """How the device is used on each rank, beside `traces` and missing for the same reasons."""
         found = self._traced
-        return found if isinstance(found, Missing) else tuple(use for _, use in found)
+        return found if isinstance(found, Missing) else tuple(each.device_use for each in found)
 
     @cached_property
-    def _traced(self) -> tuple[tuple[Breakdown, DeviceUse], ...] | Missing:
+    def collectives(self) -> pa.Table | Missing:
+        """All ranks' collectives (schema `ledger.traces.collectives.COLLECTIVES`), missing for the same reasons."""
+        found = self._traced
+        return found if isinstance(found, Missing) else across([each.calls for each in found])
+
+    @cached_property
+    def _traced(self) -> tuple[_Traced, ...] | Missing:
         """Each trace is read once, and let go."""
         files = [path for path in sorted(self.folder.glob(traces.PATTERN)) if not path.name.endswith(".external.json")]
         if not files:
             return Missing("no trace: the trial was not profiled")
         try:
-            return tuple(_traced(traces.read(path)) for path in files)
+            found = tuple(_Traced.of(trace) for trace in traces.read_ranks(files))
         except StackproofError as error:
             return Missing(f"the trace cannot be read: {Path(error.where or '').name} {error.what}")
+        unusable = [f"{each.file}: {each.integrity.reason}" for each in found if not each.integrity.usable]
+        return Missing(f"the trace explains nothing: {'; '.join(unusable)}") if unusable else found
 
     def _parquet(self, name: str) -> pa.Table | None:
         path = self.folder / name
         return parquet.read(path) if path.is_file() else None
-
-
-def _traced(trace: Trace) -> tuple[Breakdown, DeviceUse]:
-    breakdown = explain(trace)
-    return breakdown, device_use(trace, breakdown)

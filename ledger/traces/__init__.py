@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ledger.traces.reading import FORMATS, read
+from ledger.traces.reading import FORMATS, read, read_ranks
 
-__all__ = ["FORMATS", "PATTERN", "read"]
+__all__ = ["FORMATS", "PATTERN", "read", "read_ranks"]
 
 PATTERN = "traces/rank-*"
 """Where a run folder keeps its traces, one file a rank."""

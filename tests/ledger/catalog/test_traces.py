@@ -165,7 +165,7 @@ def test_a_trace_that_differs_from_its_seal_or_is_gone_is_not_read(workspace: Pa
 
 
 def test_what_the_reader_lost_is_found_and_nothing_at_all_gates(workspace: Path) -> None:
-    lossy = traced(workspace, [*training(), {"ph": "X", "cat": "cpu_op", "name": "x", "ts": "soon", "dur": 1}])
+    lossy = traced(workspace, [*training(40), {"ph": "X", "cat": "cpu_op", "name": "x", "ts": "soon", "dur": 1}])
     empty = traced(workspace, [{"ph": "M", "name": "process_name", "pid": 1}], repeat=2)
     found = integrity(workspace)
     ((*_, usable, code, finding, gates),) = found[lossy]

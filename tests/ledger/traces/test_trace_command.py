@@ -48,6 +48,15 @@ def device(slower: float = 0, kernel: str = "ampere_sgemm_128x64_nn") -> list:
     ]
 
 
+def all_reduce(at: float, dur: float) -> list:
+    """4 MB among two ranks."""
+    args = {"Collective name": "allreduce", "In msg nelems": 10**6, "Out msg nelems": 10**6, "dtype": "Float"}
+    group = {"Group size": 2, "Process Group Name": "0", "Process Group Ranks": "[0, 1]", "Seq": 1}
+    found = launched("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", at - 1, at, dur, 77)
+    found[1]["args"] |= args | group
+    return found
+
+
 def rank(folder: Path, number: int, events: list, size: int = 2) -> Path:
     return write(folder / f"rank-{number}.json", events, distributedInfo={"rank": number, "world_size": size})
 
@@ -114,7 +123,7 @@ def keys(value: object) -> set[str]:
 
 def test_every_key_of_the_json_is_explained_and_no_other(tmp_path):
     sides = [
-        rank(tmp_path, 0, device()),
+        rank(tmp_path, 0, device() + all_reduce(140, 20)),
         rank(tmp_path, 1, device(5)),
         "--against",
         write(tmp_path / "b.json", device()),
@@ -134,6 +143,27 @@ def test_ranks_of_one_run_are_compared_with_each_other(tmp_path):
     assert "rank 1 computes longest, 1.167 times the mean: the others wait for it" in text
     assert data(*files)["ranks"]["critical_rank"] == 1
     assert data(*files)["ranks"]["imbalance"] == pytest.approx(42 / 36)
+
+
+def test_collectives_of_all_ranks_tell_waiting_from_transfer(tmp_path):
+    files = [rank(tmp_path, number, device() + all_reduce(140 + 30 * number, 50 - 30 * number)) for number in (0, 1)]
+    text = ran(*files)
+    # 35 us a rank, of which rank 0 waits 30; 4 MB in 20 us on either rank, of which a bus carries 2 (n - 1) / n
+    assert f"{'all_reduce':<20}{2:>6}{1:>8}{'4 MB':>11}{'0.035':>11}{'0.015':>12}{'200.00':>12}" in text
+    (group,) = data(*files)["ranks"]["collectives"]["groups"]
+    assert (group["calls"], group["time_ns"], group["peer_wait_ns"]) == (2, 70_000, 30_000)
+    alone = ran(files[0])
+    assert f"{'all_reduce':<20}{2:>6}{1:>8}{'4 MB':>11}{'0.050':>11}{'–':>12}{'–':>12}" in alone
+    assert "waiting for other ranks is not told from transfer" in alone
+
+
+def test_a_file_that_breaks_off_is_explained_with_a_warning_on_top_of_it(tmp_path):
+    path = write(tmp_path / "t.json", training())
+    path.write_bytes(path.read_bytes()[:-60])
+    assert "not to be relied on: " in ran(path)
+    (trace,) = data(path)["traces"]
+    assert trace["usable"] is False
+    assert "cut" in {finding["code"] for finding in trace["findings"] if finding["gates"]}
 
 
 def test_files_that_do_not_say_their_rank_are_asked_for_it(tmp_path):

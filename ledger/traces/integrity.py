@@ -1,0 +1,283 @@
+"""What a trace is like as a record: what was lost or repaired, what it does not hold, and whether it can explain a run.
+
+A finding that gates keeps the trace from carrying an explanation: its parts would add up and still be wrong. The others
+say how the trace was read. What the explanation itself had to assume stands in `Breakdown.warnings`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ledger.traces.classes import Role, table
+from ledger.traces.interface import ABSENT, Int64, Kind
+from ledger.traces.intervals import Booleans
+from ledger.traces.trace import Trace
+
+DEFINITIONS = {
+    "cut": "The file breaks off before its end, as after a profiler was killed: what it would have held is unknown.",
+    "events_lost": "Events that could not be read at all; above 1 % of the timed ones the trace explains nothing.",
+    "events_repaired": "Events whose text was malformed and was put right before they were read.",
+    "note": "What the format's reader has to say about the file.",
+    "no_events": "No timed event of the host or of a device is in the file.",
+    "no_steps": "No annotation tells the steps apart: the whole trace is one step.",
+    "no_rank": "Neither the file nor its name tells which rank it is.",
+    "out_of_range": "Events an hour or more away from all others: a clock or a counter that was read wrongly.",
+    "duplicated": "Work of the device that stands in the file more than once; above 1 % counts are wrong.",
+    "out_of_order": "Work of the device that stands in the file after later work of its stream.",
+    "zero_duration": "Work of the device that took no time as it was recorded.",
+    "overlapping": "Work of the device that begins before the work before it on its stream has ended: real with "
+    "programmatic launches.",
+    "overrunning": "Work of the device that begins and ends while the work before it on its stream is still running.",
+    "no_launch": "Work of the device whose launch is not in the trace.",
+    "launch_without_work": "Launches whose kernel is not in the trace; above 5 % records of the device were dropped.",
+    "capture_only": "Hardly any work of a device beside many launches: a capture, not a run.",
+    "replay_suspected": "Launches of graphs without work of the device in the trace: replays were not recorded.",
+    "ranks_missing": "Ranks of the run whose trace is not there.",
+    "ranks_duplicated": "Two traces of one rank: they cannot be of one run.",
+    "world_sizes_differ": "Traces that disagree on how many ranks there were: they cannot be of one run.",
+    "clocks_shifted": "Ranks whose steps begin more than a step away from the same steps of the first rank.",
+}
+"""{code: what it means}."""
+
+_HOUR = 3_600_000_000_000
+_LOST, _DUPLICATED, _DROPPED, _CAPTURED = 0.01, 0.01, 0.05, 0.01
+_MANY = 100
+"""Launches from which on their number says something."""
+_LAUNCH = re.compile(r"launch", re.IGNORECASE)
+_GRAPH = re.compile(r"graph_?launch", re.IGNORECASE)
+_NO_KERNEL = re.compile(r"host_?func|config|cooperative.*query", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing about a trace."""
+
+    code: str
+    """A key of DEFINITIONS."""
+    count: int
+    text: str
+    """A sentence with the count."""
+    gates: bool
+    """Whether it keeps the trace from carrying an explanation."""
+
+
+@dataclass(frozen=True)
+class Integrity:
+    """The record of one trace."""
+
+    events: int
+    """Entries in the file, of any kind."""
+    timed: int
+    """Of these, events that have a duration, lost ones too."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def usable(self) -> bool:
+        """Whether the trace can carry an explanation."""
+        return not any(each.gates for each in self.findings)
+
+    @property
+    def reason(self) -> str | None:
+        """Why it cannot; None where it can."""
+        return "; ".join(each.text for each in self.findings if each.gates) or None
+
+
+def inspect(trace: Trace) -> Integrity:
+    """The record of one trace."""
+    found = [finding for look in _LOOKS for finding in look(trace)]
+    return Integrity(trace.facts.total, trace.facts.total - trace.facts.untimed, tuple(found))
+
+
+def inspect_ranks(traces: Sequence[Trace]) -> tuple[Finding, ...]:
+    """What the traces of one run's ranks are like together."""
+    if len(traces) < 2 and not any(trace.facts.world_size for trace in traces):
+        return ()
+    return tuple(finding for look in _LOOKS_ACROSS for finding in look(traces))
+
+
+def _reading(trace: Trace) -> Iterator[Finding]:
+    facts = trace.facts
+    if facts.cut:
+        yield Finding("cut", 1, f"{facts.cut}: what comes after is missing", gates=True)
+    timed = facts.total - facts.untimed
+    gates = facts.lost.total() > _LOST * timed
+    for reason, count in facts.lost.most_common():
+        yield Finding("events_lost", count, f"{_counted(count, 'event')} left out: each {reason}", gates)
+    if facts.salvaged:
+        text = f"{_counted(facts.salvaged, 'damaged event')} repaired"
+        yield Finding("events_repaired", facts.salvaged, text, gates=False)
+    for note in facts.notes:
+        yield Finding("note", 1, note, gates=False)
+
+
+def _contents(trace: Trace) -> Iterator[Finding]:
+    if not len(trace.events):
+        yield Finding("no_events", 1, "no timed event of the host or of a device", gates=True)
+        return
+    if trace.rank is None:
+        yield Finding("no_rank", 1, "neither the file nor its name tells the rank", gates=False)
+    names = table()
+    if not any(names.role(name) in (Role.STEP, Role.ITERATION) for name in trace.names):
+        yield Finding("no_steps", 1, "no annotation tells the steps apart", gates=False)
+
+
+def _range(trace: Trace) -> Iterator[Finding]:
+    """Far from the middle half of all events, on either side."""
+    events = trace.events
+    if not len(events):
+        return
+    middle = np.median(events.start)
+    low, high = np.quantile(events.start, (0.25, 0.75))
+    reach = _HOUR + 10 * (high - low)
+    far = int(((events.start < middle - reach) | (events.end > middle + reach)).sum())
+    if far:
+        text = f"{_counted(far, 'event')} recorded an hour or more away from the others"
+        yield Finding("out_of_range", far, text, gates=True)
+
+
+def _streams(trace: Trace) -> Iterator[Finding]:
+    """What is odd about the work of each stream, in the file's order and in time."""
+    events, device = trace.events, trace.device
+    if not device.size:
+        return
+    track, start, end = events.track[device], events.start[device], events.end[device]
+    order = np.lexsort((end, start, track))
+    same = track[order][1:] == track[order][:-1]
+    earlier, later = order[:-1][same], order[1:][same]
+    twice = (start[earlier] == start[later]) & (end[earlier] == end[later])
+    twice &= events.name[device[earlier]] == events.name[device[later]]
+    twice &= events.correlation[device[earlier]] == events.correlation[device[later]]
+    twice &= end[earlier] > start[earlier]
+    running = _running_end(track[order], end[order])[:-1][same]
+    overlap = (running > start[later]) & ~twice
+    over = overlap & (running > end[later])
+    filed = np.argsort(track, kind="stable")
+    back = (np.diff(start[filed]) < 0) & (track[filed][1:] == track[filed][:-1])
+    yield from _told(
+        ("duplicated", twice, "{} in the file twice", int(twice.sum()) > _DUPLICATED * device.size),
+        ("out_of_order", back, "{} in the file after later work of the stream", False),
+        ("zero_duration", end == start, "{} recorded without a duration", False),
+        ("overlapping", overlap & ~over, "{} begun before the work before it on the stream had ended", False),
+        (
+            "overrunning",
+            over,
+            "{} begun and ended while the work before it on the stream was running",
+            False,
+        ),
+    )
+
+
+def _running_end(track: npt.NDArray[np.int32], end: Int64) -> Int64:
+    """For events sorted by track and start: the latest end so far on the same track."""
+    number: Int64 = np.cumsum(np.concatenate([[0], np.diff(track) != 0]))
+    low = int(end.min())
+    span = int(end.max()) - low + 1
+    if span * (int(number[-1]) + 1) >= 2**62:  # times so far apart are found elsewhere
+        return end
+    latest: Int64 = np.maximum.accumulate(end - low + number * span) - number * span + low
+    return latest
+
+
+def _told(*looked: tuple[str, Booleans, str, bool]) -> Iterator[Finding]:
+    for code, found, text, gates in looked:
+        count = int(found.sum())
+        if count:
+            yield Finding(code, count, text.format(_pieces(count)), gates)
+
+
+def _launching(trace: Trace) -> Iterator[Finding]:
+    """Launches without work, and work without a launch."""
+    events, device = trace.events, trace.device
+    ids = np.unique(events.correlation[device])
+    launches = [bool(_LAUNCH.search(name)) and not _NO_KERNEL.search(name) for name in trace.names]
+    graphs = [bool(_GRAPH.search(name)) for name in trace.names]
+    calls = np.flatnonzero((events.kind == Kind.RUNTIME) & (events.correlation != ABSENT))
+    calls = calls[np.array(launches, dtype=np.bool_)[events.name[calls]]] if calls.size else calls
+    worked = np.isin(events.correlation[calls], ids)
+    of_graph = np.array(graphs or [False], dtype=np.bool_)[events.name[calls]]
+    yield from _lost_work(int((~of_graph).sum()), int((~worked & ~of_graph).sum()), device.size)
+    replays, silent = int(of_graph.sum()), int((of_graph & ~worked).sum())
+    if silent > _DROPPED * replays:
+        text = f"{silent} of {replays} launches of graphs have no work of the device in the trace"
+        yield Finding("replay_suspected", silent, text, gates=True)
+    told = events.correlation[events.kind == Kind.RUNTIME]
+    if device.size and told.size:
+        alone = int((~np.isin(events.correlation[device], told)).sum())
+        if alone:
+            yield Finding("no_launch", alone, f"{_pieces(alone)} recorded without a launch", gates=False)
+
+
+def _lost_work(launches: int, silent: int, device: int) -> Iterator[Finding]:
+    if launches >= _MANY and device <= _CAPTURED * launches:
+        text = f"{device} pieces of device work beside {launches:,} launches: a capture, not a run"
+        yield Finding("capture_only", launches, text, gates=True)
+    elif silent:
+        gates = silent > _DROPPED * launches and launches >= _MANY
+        text = f"{silent} of {launches:,} launches have no kernel in the trace"
+        yield Finding("launch_without_work", silent, text, gates)
+
+
+_LOOKS: tuple[Callable[[Trace], Iterator[Finding]], ...] = (_reading, _contents, _range, _streams, _launching)
+
+
+def _ranks(traces: Sequence[Trace]) -> Iterator[Finding]:
+    known = [trace.rank for trace in traces if trace.rank is not None]
+    sizes = {trace.facts.world_size for trace in traces if trace.facts.world_size}
+    twice = sorted({rank for rank in known if known.count(rank) > 1})
+    if twice:
+        text = f"several traces say that they are of rank {', '.join(map(str, twice))}"
+        yield Finding("ranks_duplicated", len(twice), text, gates=True)
+    if len(sizes) > 1:
+        text = f"the traces speak of {' and '.join(map(str, sorted(sizes)))} ranks"
+        yield Finding("world_sizes_differ", len(sizes), text, gates=True)
+    elif sizes:
+        (size,) = sizes
+        missing = size - len(set(known)) if known else 0
+        if missing > 0:
+            yield Finding("ranks_missing", missing, f"{missing} of {size} ranks have no trace", gates=False)
+
+
+def _clocks(traces: Sequence[Trace]) -> Iterator[Finding]:
+    """Whether the same steps are at the same time on all ranks."""
+    steps = [_steps(trace) for trace in traces]
+    shifted = [place for place in range(1, len(steps)) if _apart(steps[0], steps[place])]
+    if shifted:
+        names = ", ".join(str(traces[place].rank if traces[place].rank is not None else place) for place in shifted)
+        text = f"the clocks of rank {names} and of rank {traces[0].rank or 0} do not agree"
+        yield Finding("clocks_shifted", len(shifted), text, gates=False)
+
+
+def _steps(trace: Trace) -> dict[str, tuple[int, int]]:
+    """Start and duration of each step by its name."""
+    events, names = trace.events, table()
+    is_step = np.array([names.role(name) is Role.STEP for name in trace.names] or [False], dtype=np.bool_)
+    found = np.flatnonzero(events.kind == Kind.ANNOTATION)
+    found = found[is_step[events.name[found]]]
+    return {
+        trace.names[events.name[place]]: (int(events.start[place]), int(events.end[place] - events.start[place]))
+        for place in found.tolist()
+    }
+
+
+def _apart(one: dict[str, tuple[int, int]], other: dict[str, tuple[int, int]]) -> bool:
+    shared = one.keys() & other.keys()
+    if not shared:
+        return False
+    shift = np.median([one[name][0] - other[name][0] for name in shared])
+    return bool(abs(shift) > np.median([max(one[name][1], other[name][1]) for name in shared]))
+
+
+_LOOKS_ACROSS: tuple[Callable[[Sequence[Trace]], Iterator[Finding]], ...] = (_ranks, _clocks)
+
+
+def _pieces(count: int) -> str:
+    return _counted(count, "piece of device work", "pieces of device work")
+
+
+def _counted(count: int, noun: str, plural: str | None = None) -> str:
+    return f"1 {noun} was" if count == 1 else f"{count:,} {plural or noun + 's'} were"
