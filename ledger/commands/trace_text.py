@@ -149,7 +149,8 @@ def _size(count: int) -> str:
 def _findings(found: Examined) -> Iterator[str]:
     if not found.integrity.usable:
         yield from _cut(f"not to be relied on: {neutral(found.integrity.reason or '')}")
-    texts = [finding.text for finding in found.integrity.findings if not finding.gates]
+    shown = [finding for finding in found.integrity.findings if not finding.gates and finding.code != "no_rank"]
+    texts = [finding.text for finding in shown]  # the rank stands in the head
     for text in dict.fromkeys((*texts, *found.breakdown.warnings)):
         if text not in (found.integrity.reason or ""):
             yield from _cut(f"note: {neutral(text)}")
