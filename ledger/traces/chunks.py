@@ -1,7 +1,7 @@
 """A JSON trace cut into pieces of whole events, without parsing it.
 
-Events begin with one of a few keys, so `}`, a comma, `{` and such a key stand between two events and hardly elsewhere:
-inside a valid JSON string the quotation mark would be escaped. A piece is therefore the text of some whole events, and
+Events begin with two of a few keys, so `}`, a comma, `{` and such keys stand between two events and hardly elsewhere:
+inside a valid JSON string the quotation marks would be escaped. A piece is therefore the text of some whole events, and
 what stands before the first and after the last event of the file is kept aside.
 """
 
@@ -19,8 +19,10 @@ LONGEST = 64 * 2**20
 """The most bytes without an end of an event: more is not a trace."""
 
 _OPENING = re.compile(rb'"traceEvents"\s*:\s*\[')
-SEAM = re.compile(rb'\}\s*,\s*\{\s*"(?:ph|name|cat|pid|tid|ts)"')
-"""What stands between two events."""
+_KEY = rb'"(?:ph|name|cat|pid|tid|ts|dur|id|args|s|bp)"'
+_SCALAR = rb'(?:"(?:[^"\\]|\\.)*"|[^\s"\[\]{},:]+)'
+SEAM = re.compile(rb"\}\s*,\s*\{(?=\s*" + _KEY + rb"\s*:\s*" + _SCALAR + rb"\s*,\s*" + _KEY + rb"\s*:)")
+"""What stands between two events: what follows begins with two keys of an event, the first with a plain value."""
 
 
 class NoEventsError(ValueError):

@@ -42,6 +42,8 @@ _ANNOTATIONS = re.compile(r"ProfilerStep#\d+$|Optimizer\.(step|zero_grad)#")
 """In the old layout annotations are operators; these would otherwise pass for work."""
 
 _MOST_COUNTS = 100_000
+_LONGEST = 100_000_000_000_000_000
+"""Nanoseconds of the longest duration, three years, so that every end is a 64-bit number."""
 _DEVICES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps", 20: "privateuse1"}
 """c10::DeviceType."""
 
@@ -185,7 +187,11 @@ class _Sites(dict[tuple[str, Any, Any], int]):
     def of(self, rows: Rows) -> list[npt.NDArray[np.int32]]:
         """Kind and codes of category, process and thread of every row."""
         keys = zip(rows.cat, rows.pid, rows.tid, strict=True)
-        codes = np.fromiter(map(self.__getitem__, keys), np.int32, len(rows.cat))
+        try:
+            codes = np.fromiter(map(self.__getitem__, keys), np.int32, len(rows.cat))
+        except TypeError:  # a list or an object for a process or a thread
+            plain = ((cat, str(pid), str(tid)) for cat, pid, tid in zip(rows.cat, rows.pid, rows.tid, strict=True))
+            codes = np.fromiter(map(self.__getitem__, plain), np.int32, len(rows.cat))
         if len(self._table) < len(self._rows):
             self._table = np.array(self._rows, dtype=np.int32)
         return [column[codes] for column in self._table.T]
@@ -217,13 +223,16 @@ class Columns:
 
     def _readable(self, rows: Rows) -> Rows:
         """The rows whose times make sense."""
-        if not len(rows.start) or min(rows.start.min(), rows.duration.min()) >= 0:
+        if not len(rows.start):
+            return rows
+        if min(rows.start.min(), rows.duration.min()) >= 0 and rows.duration.max() <= _LONGEST:
             return rows
         good = np.ones(len(rows.start), dtype=np.bool_)
         for reason, bad in (
             ("has no start that can be read", rows.start == MISSING),
             ("has no duration that can be read", (rows.start != MISSING) & (rows.duration == MISSING)),
             ("has a negative duration", (rows.start != MISSING) & (rows.duration < 0) & (rows.duration != MISSING)),
+            ("lasts for years", rows.duration > _LONGEST),
         ):
             count = int(bad.sum())
             if count:

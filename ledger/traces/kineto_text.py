@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from operator import attrgetter
 from typing import Any, Union
@@ -20,7 +22,8 @@ from ledger.traces.kineto_rows import MISSING, Args, Rows
 
 _EXACT = 2.0**43
 """Up to here (microseconds, 101 days) a float64 lies within half a nanosecond of any text with three decimals."""
-_LONGEST = 2**62
+_LATEST = 9_100_000_000_000_000_000
+"""Nanoseconds of the latest time."""
 _ALLOCATION = "[memory]"
 _NULL = msgspec.Raw(b"null")
 
@@ -196,7 +199,7 @@ def nanoseconds(text: bytes) -> int | None:
         return int(whole) * 1000 + (int(fraction.ljust(3, b"0")) if fraction else 0)
     try:
         exact = Decimal(text.decode("ascii")) * 1000
-        return round(exact) if abs(exact) < _LONGEST else None
+        return round(exact) if abs(exact) < _LATEST else None
     except (InvalidOperation, ValueError):
         return None
 
@@ -209,7 +212,7 @@ def _beyond(start: np.ndarray[Any, Any], chunk: bytes) -> bool:
 
 def _rounded(times: np.ndarray[Any, Any]) -> Int64:
     """Microseconds in integer nanoseconds: the whole part and the fraction apart, so that neither is lost."""
-    bad = ~(np.abs(times) < _LONGEST / 1000)
+    bad = ~(np.abs(times) < _LATEST / 1000)
     if bad.any():
         times = np.where(bad, 0.0, times)
     whole = np.floor(times)
@@ -277,15 +280,29 @@ def _from_piece(piece: bytes, facts: Facts) -> Iterator[_LooseEvent]:
         facts.salvaged += len(events) if attempt else 0
         yield from events
         return
-    facts.total += 1
+    whole = list(_leading(piece.decode(errors="replace").lstrip(_BETWEEN)))
+    facts.total += len(whole) + 1
     facts.lost["is no valid JSON"] += 1
+    yield from (_loose(each.encode()) for each in whole)
 
 
+def _leading(text: str) -> Iterator[str]:
+    """The whole objects that a text begins with, which breaks off in the next."""
+    decoder, place = json.JSONDecoder(), 0
+    with suppress(ValueError, RecursionError):
+        while True:
+            _, end = decoder.raw_decode(text, place)
+            if text[place] == "{":
+                yield text[place:end]
+            place = end + len(text[end:]) - len(text[end:].lstrip(_BETWEEN))
+
+
+_BETWEEN = ", \t\r\n"
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _NO_NUMBER = re.compile(r"(?<=[\s:,\[])-?(?:NaN|nan|Infinity|[Ii]nf)(?=\s*[,\]}])")
 _NO_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _NAME = re.compile(r'("name"\s*:\s*")(.*?)("\s*(?:,\s*"(?:pid|tid|ph|cat|ts|dur|args|id|s|bp)"\s*:|\}))', re.DOTALL)
-_COMMA = re.compile(r",(?=\s*[\]}])")
+_COMMA = re.compile(r",(?=\s*[,\]}])")
 
 
 def _repairs(piece: bytes) -> Iterator[bytes]:
@@ -326,5 +343,5 @@ def _arguments(raw: bytes) -> Args:
 
 def _id(value: Any) -> int:
     number = int(value) if isinstance(value, str) and value.isdigit() else value
-    good = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < _LONGEST
+    good = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**62
     return number if good else ABSENT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import IO
 import pyarrow as pa
 from isal import isal_zlib
 
+from ledger import quantity
 from ledger.errors import InputError
 
 GZIP = b"\x1f\x8b"
@@ -21,8 +23,19 @@ BLOCK = 2 * 2**20
 """Bytes of one block."""
 LIMIT = 32 * 2**30
 """The most bytes that a file may hold once decompressed, unless the caller says otherwise."""
+LIMIT_VARIABLE = "STACKPROOF_TRACE_LIMIT"
+"""Environment variable that sets another limit, such as 8GiB."""
 _PACKED = 2**18
 _AHEAD = 3
+
+
+def _limit() -> int:
+    """What the environment allows."""
+    text = os.environ.get(LIMIT_VARIABLE)
+    try:
+        return LIMIT if text is None else quantity.size(text)
+    except ValueError as error:
+        raise InputError(str(error), where=LIMIT_VARIABLE, todo="write a size such as 8GiB, or unset it") from None
 
 
 class Source:
@@ -30,7 +43,7 @@ class Source:
 
     def __init__(self, path: Path, limit: int | None = None) -> None:
         self.path = path
-        self.limit = LIMIT if limit is None else limit
+        self.limit = _limit() if limit is None else limit
         self.cut: str | None = None
 
     def head(self, size: int = 4096) -> bytes:
@@ -83,7 +96,7 @@ class Source:
                         raise InputError(
                             f"holds more than {self.limit:,} bytes once decompressed",
                             where=str(self.path),
-                            todo="profile fewer steps, or raise STACKPROOF_TRACE_LIMIT",
+                            todo=f"profile fewer steps, or raise {LIMIT_VARIABLE}",
                         )
                     yield block
         except FileNotFoundError:

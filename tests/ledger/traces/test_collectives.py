@@ -146,7 +146,7 @@ def test_gloo_runs_a_reduce_scatter_as_an_all_reduce_and_is_not_believed(tmp_pat
             "c10d::_reduce_scatter_base_", 100, 5, **{"Input Dims": [[50], [100], []], "Input type": ["float", "float"]}
         ),
         annotation("gloo:all_reduce", 110, 40, 9) | {"args": {"Input Dims": [[100]], "Input type": ["float"]}},
-        op("c10d::_allgather_base_", 200, 5, **{"Input Dims": [[100], [50], []], "Input type": floats}),
+        op("c10d::_allgather_base_", 200, 5, **{"Input Dims": [[100], [50], []], "Input type": ["float"]}),
         annotation("gloo:all_gather", 210, 40, 9) | {"args": {"Input Dims": [[50]], "Input type": ["float"]}},
     ]
     found = rows(rank(tmp_path, 0, host), rank(tmp_path, 1, host))
