@@ -16,6 +16,7 @@ from mkdocs.plugins import event_priority
 
 from ledger import workspace as workspaces
 from ledger.errors import StackproofError
+from sitegen import site_folder
 from sitegen.pages import ASSETS_PATH, write
 
 PAGES = "pages"
@@ -32,7 +33,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     target = workspace.local / PAGES
     docs = Path(config.extra.setdefault(_HAND_WRITTEN, config.docs_dir))
     try:
+        site_folder.check(workspace, docs, Path(config.site_dir))  # MkDocs empties it after this
         site = write(workspace, target, docs, config.site_name)
+        site_folder.mark(Path(config.site_dir))  # now, so that a build which is broken off can be done again
     except StackproofError as error:
         raise PluginError(error.diagnostics()) from error
     for finding in site.findings:
