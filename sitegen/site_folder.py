@@ -94,7 +94,7 @@ def _holds(folder: Path, path: Path) -> bool:
 
 def _same(a: Path, b: Path) -> bool:
     try:
-        return os.path.samefile(a, b)
+        return a.samefile(b)
     except OSError:
         return False
 
