@@ -85,8 +85,11 @@ _AnyTagLoader.add_multi_constructor("", lambda *_: None)
 def _options(config: Path) -> dict[str, Any]:
     try:
         data = yaml.load(config.read_text(encoding="utf-8"), Loader=_AnyTagLoader)  # noqa: S506 (a SafeLoader)
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
-        line = str(error).splitlines()[0]
+    except RecursionError:
+        raise InputError("nests too deep", where=str(config), todo="correct the file") from None
+    # PyYAML's own constructors break in their own ways on text that its tag does not fit, such as `!!bool foo`.
+    except (yaml.YAMLError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
+        line = next(iter(str(error).splitlines()), type(error).__name__)
         raise InputError(f"cannot be read ({line})", where=str(config), todo="correct the file") from None
     extra = (data or {}).get("extra") if isinstance(data, dict) else None
     options = (extra or {}).get("stackproof") if isinstance(extra, dict) else None

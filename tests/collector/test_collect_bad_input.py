@@ -28,6 +28,9 @@ PAIR = {"baseline": "a", "candidate": "a", "threshold": "5%"}
         ({"stacks": {"a": {"adapter": "scirpt"}}}, "a.adapter: unknown adapter 'scirpt'; did you mean 'script'?"),
         ({"stacks": {"a": {"adapter": "jax"}}}, "a.adapter: unknown adapter 'jax'; known: torch, script"),
         ({"stacks": {"a": {**STACK, "settings": {"scrip": ""}}}}, "unknown setting; did you mean 'script'?"),
+        ({"timeout": []}, "timeout: must be a duration such as '10 min', got []"),
+        ({"stacks": {"a": {**STACK, "repeats": 10**9}}}, "stacks.a.repeats: must be at most 1000, got 1000000000"),
+        ({"envelope": {"objective": {"minimise": "step_tim"}}}, "'step_tim' that this version measures; did you mean"),
         ({"timeout": "soon"}, "timeout: must be a duration such as '10 min', got 'soon'"),
         ({"comparisons": [{**PAIR, "candidate": "b"}]}, "comparisons.0.candidate: no stack 'b'"),
         ({"comparisons": [PAIR]}, "compares a stack with itself"),
@@ -57,6 +60,13 @@ def test_each_mistake_in_a_benchmark_file_is_one_line(
         ("name: [" * 400, "is not valid YAML"),
         ("name: \x00", "is not valid YAML"),
         ("a: &a [*a]\nname: tiny\n", "unknown key"),
+        ("name: tiny\n? [a, b]\n: 1\n", "tiny.yaml:2: is not valid YAML (a key must be plain text"),
+        ("{}: 1\n", "tiny.yaml:1: is not valid YAML (a key must be plain text"),
+        ("name: tiny\nquestion: !!timestamp foo\n", "tiny.yaml:2: is not valid YAML (the tag !!timestamp has no"),
+        ("name: !!bool foo\n", "tiny.yaml:1: is not valid YAML ('foo' is no !!bool)"),
+        ("name: !!int ''\n", "tiny.yaml:1: is not valid YAML ('' is no !!int)"),
+        ("name: !!map [x]\n", "tiny.yaml:1: is not valid YAML (expected a mapping node"),
+        ("name: !!set {a, b}\n", "the tag !!set has no meaning here"),
     ],
 )
 def test_a_file_that_is_not_a_benchmark(workspace: Path, stackproof: Cli, text: str, line: str) -> None:
