@@ -16,7 +16,7 @@ from collector.progress import Progress
 from collector.settled import SealedRuns
 from ledger import benchmark as benchmark_file
 from ledger import workspace as workspaces
-from ledger.benchmark import BenchmarkFile
+from ledger.benchmark import MOST_REPEATS, BenchmarkFile
 from ledger.run import State
 
 ENGINES = {"local": LocalEngine}
@@ -25,8 +25,12 @@ ENGINES = {"local": LocalEngine}
 @click.command(epilog="Example: stackproof collect cpu-training --profile demo")
 @click.argument("benchmark")
 @click.option("--stack", "stacks", multiple=True, metavar="NAME", help="Only this stack (may be given again).")
-@click.option("--repeats", type=click.IntRange(min=1), help="Timed launches of each stack, instead of the file's.")
-@click.option("--profiled", type=click.IntRange(min=0), help="Profiled launches of each stack, instead of the file's.")
+@click.option(
+    "--repeats", type=click.IntRange(1, MOST_REPEATS), help="Timed launches of each stack, instead of the file's."
+)
+@click.option(
+    "--profiled", type=click.IntRange(0, MOST_REPEATS), help="Profiled launches of each stack, instead of the file's."
+)
 @click.option("--profile", metavar="NAME", help="A named short form in the file, such as `demo`.")
 @click.option("--engine", type=click.Choice(list(ENGINES)), default="local", show_default=True, help="Where to launch.")
 @click.option("--retry-failed", is_flag=True, help="Launch failed trials again.")
