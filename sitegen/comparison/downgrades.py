@@ -13,7 +13,7 @@ from sitegen.comparison.effect import Order
 from sitegen.comparison.envelope import counted
 from sitegen.comparison.evidence import TrialRun
 from sitegen.comparison.selection import EARLIER, Selection
-from sitegen.comparison.verdict import Accounting, Note
+from sitegen.comparison.verdict import Accounting, Changed, Note
 from sitegen.format import count, share
 
 GOOD_LAUNCHES = 5
@@ -30,9 +30,8 @@ class Case:
     benchmark: Benchmark
     order: Order
     accounting: Accounting
-    threshold: float
-    declared_threshold: float
-    """The one in the file now; `threshold` is that of the earliest cited run."""
+    changes: tuple[Changed, ...]
+    """What the benchmark file declares differently now."""
     today: date
 
     @property
@@ -50,7 +49,9 @@ class Case:
 
 def downgrades(case: Case) -> tuple[Note, ...]:
     """Every downgrade that applies, in a fixed order; none without a timed launch to say it about."""
-    return tuple(note for rule in _RULES if case.timed and (note := rule(case)))
+    if not case.timed:
+        return ()
+    return (*(note for rule in _RULES if (note := rule(case))), *_changed(case))
 
 
 def unequal_tuning(selection: Selection) -> str | None:
@@ -72,9 +73,10 @@ def _short_form(case: Case) -> Note | None:
     profile = case.selection.profile
     if profile is None:
         return None
-    text = f"the cited runs did the short form {profile!r}, not the benchmark in full"
     if profile == EARLIER:
         text = "the cited runs did the work of an earlier version of the benchmark file"
+        return Note("earlier_workload", text, _ids(case.timed))
+    text = f"the cited runs did the short form {profile!r}, not the benchmark in full"
     return Note("short_form", text, _ids(case.timed))
 
 
@@ -150,13 +152,12 @@ def _history(case: Case) -> Note | None:
     return Note("history_unknown", text, _ids(unknown))
 
 
-def _threshold(case: Case) -> Note | None:
-    if case.threshold == case.declared_threshold:
-        return None
-    text = (
-        f"the file now says a threshold of {share(case.declared_threshold)}; judged by the {share(case.threshold)} of"
-    )
-    return Note("threshold_changed", f"{text} the earliest cited run", _ids(case.timed[:1]))
+def _changed(case: Case) -> Iterable[Note]:
+    """One note for each kind of declaration that the file changed after the launches, with all its values."""
+    for code in dict.fromkeys(each.code for each in case.changes):
+        said = [f"{each.what} was {each.then} and is {each.now} now" for each in case.changes if each.code == code]
+        text = f"the benchmark file was changed after the launches: {'; '.join(said)}"
+        yield Note(code, f"{text}; what was declared then is judged by", _ids(case.timed[:1]))
 
 
 def _stale(case: Case) -> Note | None:
@@ -177,6 +178,5 @@ _RULES: tuple[Callable[[Case], Note | None], ...] = (
     _tuning,
     _price,
     _history,
-    _threshold,
     _stale,
 )

@@ -24,12 +24,13 @@ def sentence(
     limits: tuple[LimitCheck, ...],
     fields: tuple[FieldComparison, ...],
     threshold: float,
+    wrong_way: bool = False,
 ) -> str:
-    """What was decided, or why nothing was."""
+    """What was decided, or why nothing was; `wrong_way` says that the objective asks for the worse."""
     a, b = (side.stack for side in selection.sides)
     match outcome.decision:
         case Decision.NOT_COMPARABLE:
-            return f"{a} and {b} cannot be compared: {_why_not(effect, fields)}."
+            return f"{a} and {b} cannot be compared: {_why_not(effect, fields, wrong_way)}."
         case Decision.NONE_QUALIFIES:
             return f"Neither {a} nor {b} qualifies: {'; '.join(_failures(selection, s, limits) for s in (a, b))}."
         case Decision.WINS if outcome.reason:
@@ -47,14 +48,26 @@ def _win(benchmark: Benchmark, selection: Selection, outcome: Outcome, effect: E
     winner, loser, seen = (b, a, effect) if outcome.winner == b else (a, b, swapped(effect))
     found = f"{_title(effect)} {value(seen.candidate, effect.unit)} against {value(seen.baseline, effect.unit)}"
     found += f"; ratio {ratio(seen.ratio)}, 95 % interval {ratios(seen.low, seen.high)}"
-    factor = None if not seen.ratio else (1 / seen.ratio if effect.lower_is_better else seen.ratio)
-    fast = effect.unit == "s" or effect.metric in SPEED
-    if fast:
-        verb = VERBS.get(benchmark.workload.kind, "is") if effect.metric in SPEED else "is"
-        claim = f"{winner} {verb} {times(factor)} times as fast as {loser}"
+    factor = _speed(seen)
+    if factor is not None and factor > 1:
+        claim = f"{winner} {VERBS.get(benchmark.workload.kind, 'is')} {times(factor)} times as fast as {loser}"
     else:
         claim = f"{winner} beats {loser}"
     return f"{claim} ({found}), outside the {share(threshold)} threshold."
+
+
+def _speed(seen: Effect) -> float | None:
+    """How many times as fast the candidate is, by the metric's own direction; None for a metric that is no speed."""
+    known = registry.get(seen.metric)
+    if seen.metric not in SPEED or known is None or not seen.ratio:
+        return None
+    return 1 / seen.ratio if known.direction == "lower" else seen.ratio
+
+
+def wrong_way_text(effect: Effect) -> str:
+    """What is wrong with an objective that ranks against its metric's direction."""
+    asks, better = ("less", "more") if effect.lower_is_better else ("more", "less")
+    return f"the objective asks for {asks} {_title(effect)}, of which {better} is better"
 
 
 def swapped(effect: Effect) -> Effect:
@@ -112,7 +125,9 @@ def _title(effect: Effect) -> str:
     return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 
-def _why_not(effect: Effect, fields: tuple[FieldComparison, ...]) -> str:
+def _why_not(effect: Effect, fields: tuple[FieldComparison, ...], wrong_way: bool) -> str:
+    if wrong_way:
+        return wrong_way_text(effect)
     unequal = [field for field in fields if is_unequal(field)]
     if not unequal:
         return f"their values of {effect.metric} come from different definitions"

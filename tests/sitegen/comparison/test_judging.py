@@ -291,9 +291,14 @@ def test_a_profile_is_judged_when_the_full_benchmark_has_not_run():
     assert found.decision is Decision.WINS
     assert found.declared.profile == "demo"
     assert "short_form" in downgrades(found)
-    assert found.readiness.next_run == "stackproof collect tiny --profile demo"
+    assert found.readiness.next_run == "stackproof collect tiny"
     full = verdict(demo + [replace(each, run_id=f"full-{each.run_id}") for each in interleaved(FAST, SLOW)], **short)
     assert (full.winner, full.declared.profile) == ("slow", None)
+
+
+def test_work_of_an_earlier_version_of_the_file_is_no_short_form():
+    found = verdict(interleaved(SLOW, FAST, workload_digest="0" * 64))
+    assert downgrades(found) == {"earlier_workload", "one_node", "unexplained"}
 
 
 def test_counts_add_up_and_what_is_missing_is_run_next():
@@ -332,7 +337,8 @@ def test_an_excluded_stack_names_what_to_install():
     )
     found = verdict([run("slow", 1, 1, 0.1)], plans=plans)
     assert found.readiness.reasons[0].code == "excluded"
-    assert found.readiness.next_run == "apt-get install g++"
+    assert found.readiness.next_run is None
+    assert found.readiness.next_step == "run `apt-get install g++`, then `stackproof collect tiny`"
 
 
 def test_launches_that_were_not_interleaved_are_compared_unpaired():
