@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ledger import git, run_folder
-from ledger.errors import GitError, InputError
+from ledger.errors import GitError, GitMissingError, InputError
 from ledger.plain_text import neutral
 from ledger.run_folder import RunFolder
 from ledger.status import SETS_ASIDE, StatusRecord
@@ -74,7 +74,7 @@ def _text(said: str, option: str) -> str:
 def _config(repository: git.Repository, key: str) -> str:
     try:
         return repository.text("config", "--get", key)
-    except GitError as error:
-        if "not installed" in error.what:
-            raise
+    except GitMissingError:
+        raise
+    except GitError:
         return ""

@@ -113,3 +113,34 @@ def test_an_evidence_folder_that_is_a_file(workspace: Path, stackproof: Cli) -> 
     code, _, err = stackproof("collect", "tiny")
     assert (code, err.count("\n"), "is a file, not an evidence folder" in err) == (2, 1, True)
     assert (workspace / "evidence").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("linked", ["evidence", "evidence/tiny", "evidence/tiny/2026-11-30"])
+@pytest.mark.parametrize("more", [(), ("--no-commit",), ("--dry-run",)])
+def test_evidence_behind_a_link_is_refused_before_any_launch(
+    workspace: Path, stackproof: Cli, tmp_path: Path, linked: str, more: tuple[str, ...]
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    if linked == "evidence":
+        (workspace / "evidence").rmdir()
+    (workspace / linked).parent.mkdir(exist_ok=True, parents=True)
+    (workspace / linked).symlink_to(tmp_path / "elsewhere")
+    code, _, err = stackproof("collect", "tiny", *more)
+    assert (code, err.count("\n"), f"{linked}: is a symbolic link" in err) == (2, 1, True), err
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_evidence_outside_of_the_repository_is_refused_before_any_launch(
+    workspace: Path, stackproof: Cli, tmp_path: Path
+) -> None:
+    (workspace / "mkdocs.yml").write_text("site_name: t\nextra: {stackproof: {evidence: ../outside}}\n")
+    code, _, err = stackproof("collect", "tiny")
+    assert (code, err.count("\n"), "lies outside the git repository" in err) == (2, 1, True), err
+    assert not (tmp_path / "outside").exists()
+
+
+def test_more_launches_than_a_plan_holds(workspace: Path, stackproof: Cli) -> None:
+    write(workspace, {"comparisons": []}, **{f"s{number}": {} for number in range(11)})
+    code, _, err = stackproof("collect", "tiny", "--repeats", "1000")
+    assert (code, err.count("\n")) == (2, 1), err
+    assert "asks for 11022 launches, and one plan holds at most 10000" in err
