@@ -7,6 +7,7 @@ need (style sheets, scripts, the search shim for file://) comes from the install
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     config.docs_dir = str(target)
     if config.nav is None:
         config.nav = site.navigation
+    config.site_url = config.site_url or _pages_address()
     _dress(config)
     return config
 
@@ -55,6 +57,19 @@ def on_serve(server: Any, config: MkDocsConfig, builder: Any) -> Any:  # noqa: A
         if folder.is_dir():
             server.watch(str(folder))
     return server
+
+
+def _pages_address() -> str:
+    """Where GitHub Pages publishes what a GitHub workflow builds; else nothing.
+
+    A page for unknown addresses (404.html) cannot know how deep it is asked for, so its links need the site's address.
+    """
+    owner, _, name = os.environ.get("GITHUB_REPOSITORY", "").partition("/")
+    here = os.environ.get("GITHUB_ACTIONS") == "true" and os.environ.get("GITHUB_SERVER_URL") == "https://github.com"
+    if not (here and owner and name):
+        return ""
+    top = f"https://{owner.lower()}.github.io/"
+    return top if f"https://{name.lower()}/" == top else f"{top}{name}/"
 
 
 def _dress(config: MkDocsConfig) -> None:

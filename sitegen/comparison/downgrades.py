@@ -14,7 +14,7 @@ from sitegen.comparison.envelope import counted
 from sitegen.comparison.evidence import TrialRun
 from sitegen.comparison.selection import EARLIER, Selection
 from sitegen.comparison.verdict import Accounting, Changed, Note
-from sitegen.format import count, share
+from sitegen.format import count, difference, share
 
 GOOD_LAUNCHES = 5
 """Launches a side from which nothing is said about their number."""
@@ -132,6 +132,21 @@ def _residual(case: Case) -> Note | None:
     return Note("unexplained_residual", text, found.baseline_runs + found.candidate_runs)
 
 
+def _cancelling(case: Case) -> Note | None:
+    """A small residual can be two large errors that cancel."""
+    found = case.accounting
+    drift, cost, closure = found.residual_launches, found.residual_profiler, found.closure
+    if drift is None or cost is None or closure is None or not found.difference or closure < GOOD_CLOSURE:
+        return None
+    if abs(drift) + abs(cost) <= (1 - GOOD_CLOSURE) * abs(found.difference):
+        return None
+    text = (
+        f"the residual is small because two parts of it cancel: timed and profiled launches differed "
+        f"({difference(drift, 's')}), and the profiler weighs unequally ({difference(cost, 's')})"
+    )
+    return Note("residual_cancels", text, found.baseline_runs + found.candidate_runs)
+
+
 def _tuning(case: Case) -> Note | None:
     text = unequal_tuning(case.selection)
     return Note("unequal_tuning", text) if text else None
@@ -175,6 +190,7 @@ _RULES: tuple[Callable[[Case], Note | None], ...] = (
     _order,
     _several_looks,
     _residual,
+    _cancelling,
     _tuning,
     _price,
     _history,

@@ -194,7 +194,7 @@ def _interval(findings: Findings) -> Iterable[Gap]:
         else:
             yield Gap(note, findings.runs.more_timed())
     elif not any(check.standing is Standing.UNKNOWN for check in findings.limits):
-        found = f"95 % interval {ratios(effect.low, effect.high)}"
+        found = f"95 % interval {ratios(effect.low, effect.high, effect.ratio)}"
         text = f"the effect is not decided at the {share(findings.threshold)} threshold: {found}"
         if any(check.standing is Standing.FAILS for check in findings.limits):
             text = "no stack both holds the envelope and is known to lead"

@@ -47,7 +47,7 @@ def _win(benchmark: Benchmark, selection: Selection, outcome: Outcome, effect: E
     a, b = (side.stack for side in selection.sides)
     winner, loser, seen = (b, a, effect) if outcome.winner == b else (a, b, swapped(effect))
     found = f"{_title(effect)} {value(seen.candidate, effect.unit)} against {value(seen.baseline, effect.unit)}"
-    found += f"; ratio {ratio(seen.ratio)}, 95 % interval {ratios(seen.low, seen.high)}"
+    found += f"; {ratio_text(seen, winner, loser)}"
     factor = _speed(seen)
     if factor is not None and factor > 1:
         claim = f"{winner} {VERBS.get(benchmark.workload.kind, 'is')} {times(factor)} times as fast as {loser}"
@@ -97,7 +97,7 @@ def _undecided(selection: Selection, effect: Effect, limits: tuple[LimitCheck, .
     if effect.ratio is None:
         return f"{b} against {a} is not decided: {_title(effect)} has no ratio ({effect.absent})."
     if effect.absent:
-        seen = f"ratio {ratio(effect.ratio)}, no interval ({effect.absent})"
+        seen = f"{ratio_text(effect, b, a)}, no interval ({effect.absent})"
         return f"{b} against {a} is not decided: {_values(effect, b, a)}; {seen}."
     failing = [_failures(selection, stack, limits) for stack in (a, b) if _fails(stack, limits)]
     unknown = [f"{check.stack} on {check.metric}" for check in limits if check.standing is Standing.UNKNOWN]
@@ -110,8 +110,14 @@ def _undecided(selection: Selection, effect: Effect, limits: tuple[LimitCheck, .
 
 
 def _numbers(effect: Effect, candidate: str, baseline: str) -> str:
-    found = f"ratio {ratio(effect.ratio)}, 95 % interval {ratios(effect.low, effect.high)}"
-    return f"{_values(effect, candidate, baseline)}; {found}"
+    return f"{_values(effect, candidate, baseline)}; {ratio_text(effect, candidate, baseline)}"
+
+
+def ratio_text(effect: Effect, candidate: str, baseline: str) -> str:
+    """`ratio b / a 0.918, 95 % interval 0.900 to 0.939`: which over which, all with the same decimals."""
+    shown = ratio(effect.ratio, effect.low, effect.high)
+    interval = f", 95 % interval {ratios(effect.low, effect.high, effect.ratio)}" if effect.low is not None else ""
+    return f"ratio {candidate} / {baseline} {shown}{interval}"
 
 
 def _values(effect: Effect, candidate: str, baseline: str) -> str:

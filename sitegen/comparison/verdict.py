@@ -153,6 +153,11 @@ class Part:
         """Candidate minus baseline, or None when a side is missing."""
         return None if self.baseline is None or self.candidate is None else self.candidate - self.baseline
 
+    @property
+    def shown(self) -> bool:
+        """Whether it says anything: a part that takes no time on either side is left out."""
+        return bool(self.baseline or self.candidate)
+
 
 @dataclass(frozen=True)
 class Accounting:

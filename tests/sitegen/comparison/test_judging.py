@@ -56,8 +56,8 @@ def test_a_clear_and_explained_win_is_ready_and_said_in_one_sentence():
     assert found.readiness.next_run is None
     assert found.effect.method == "t interval on log ratios of 5 interleaved blocks"
     assert found.sentence == (
-        "fast trains 1.42 times as fast as slow (step time 61.2 ms against 86.9 ms; ratio 0.70, 95 % interval "
-        "0.70 to 0.71), outside the 5 % threshold."
+        "fast trains 1.42 times as fast as slow (step time 61.2 ms against 86.9 ms; ratio fast / slow 0.70, 95 % "
+        "interval 0.70 to 0.71), outside the 5 % threshold."
     )
     assert downgrades(found) == {"one_node"}
 
