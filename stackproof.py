@@ -99,7 +99,7 @@ def _need_streams() -> None:
 
 
 def _fail_unexpectedly(error: Exception) -> NoReturn:
-    """The last line of defence: output that cannot be written, a full memory, or a fault of ours."""
+    """The last line of defence: what the system refuses, output or memory that is full, or a fault of ours."""
     if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_FAILS:
         _drop_output()
         what = f"cannot be written ({error.strerror})"
@@ -107,6 +107,10 @@ def _fail_unexpectedly(error: Exception) -> NoReturn:
         _fail(failure.diagnostics(), failure.exit_code)
     if os.environ.get(DEBUG):
         raise error
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        todo = f"correct that path or its permissions ({DEBUG}=1 shows where it was needed)"
+        refused = StackproofError(error.strerror.lower(), where=str(error.filename)[:200], todo=todo)
+        _fail(refused.diagnostics(), refused.exit_code)
     if isinstance(error, MemoryError):
         _fail("the memory is full; end other programs, or ask for less at once", 2)
     said = " ".join(str(error).split())[:300]

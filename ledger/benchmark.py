@@ -68,12 +68,12 @@ Name = Annotated[str, Field(pattern=NAME)]
 Text = Annotated[str, AfterValidator(_says_something)]
 Day = Annotated[str, BeforeValidator(_as_date), Field(json_schema_extra={"format": "date"})]
 Whole = Annotated[int, BeforeValidator(quantity.whole)]
-Launches = Annotated[Whole, Field(ge=1, le=MOST_REPEATS)]
-Seed = Annotated[Whole, Field(ge=0, le=MOST_SEED)]
+Launches = Annotated[int, Field(ge=1, le=MOST_REPEATS), BeforeValidator(quantity.whole)]
+Seed = Annotated[int, Field(ge=0, le=MOST_SEED), BeforeValidator(quantity.whole)]
 Number = Annotated[float, BeforeValidator(quantity.number)]
-Seconds = Annotated[float, BeforeValidator(quantity.duration), AfterValidator(_a_wait)]
-Bytes = Annotated[int, BeforeValidator(quantity.size), AfterValidator(_a_size)]
-Share = Annotated[float, BeforeValidator(quantity.share), Field(gt=0, lt=1)]
+Seconds = Annotated[float, BeforeValidator(quantity.duration, float | str), AfterValidator(_a_wait)]
+Bytes = Annotated[int, BeforeValidator(quantity.size, int | str), AfterValidator(_a_size)]
+Share = Annotated[float, Field(gt=0, lt=1), BeforeValidator(quantity.share, float | str)]
 
 
 def _as_limit(value: Any) -> quantity.Limit:

@@ -63,6 +63,8 @@ def test_each_mistake_in_a_benchmark_file_is_one_line(
         ("name: tiny\n? [a, b]\n: 1\n", "tiny.yaml:2: is not valid YAML (a key must be plain text"),
         ("{}: 1\n", "tiny.yaml:1: is not valid YAML (a key must be plain text"),
         ("name: tiny\nquestion: !!timestamp foo\n", "tiny.yaml:2: is not valid YAML (the tag !!timestamp has no"),
+        ('name: "a\\0b"\n', "holds a NUL or half a character"),
+        ('name: "a\\ud800b"\n', "holds a NUL or half a character"),
         ("name: !!bool foo\n", "tiny.yaml:1: is not valid YAML ('foo' is no !!bool)"),
         ("name: !!int ''\n", "tiny.yaml:1: is not valid YAML ('' is no !!int)"),
         ("name: !!map [x]\n", "tiny.yaml:1: is not valid YAML (expected a mapping node"),

@@ -95,3 +95,16 @@ def test_a_fault_of_ours_is_one_line_that_says_how_to_get_the_traceback(evidence
     one_line(shell(line, evidence), 1, "a fault in stackproof itself (AttributeError")
     code, _, err = shell(line, evidence, STACKPROOF_DEBUG="1")
     assert (code, "Traceback" in err) == (1, True)
+
+
+@pytest.mark.parametrize("words", ["collect", "verify", "retract --why x", "schema --output", "verify --evidence"])
+@pytest.mark.parametrize("name", ["n" * 5000, "\\xff", ""])
+def test_a_path_that_no_file_can_have(evidence: Path, words: str, name: str) -> None:
+    place = evidence.parent
+    (place / "mkdocs.yml").touch()
+    code, out, err = shell(f"cd {place}; $S {words} $'{name}'", evidence)
+    if (words, name) in {("schema --output", "\\xff"), ("verify --evidence", "")}:
+        return  # any bytes are a good name, and no name is the folder where one is
+    assert code == 2, (out, err)
+    one_line((code, out, err), 2, "")
+    assert "fault" not in err

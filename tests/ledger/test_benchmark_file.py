@@ -152,3 +152,11 @@ def test_each_other_mistake(key: str, value: Any, said: str) -> None:
 
 def test_yaml_reads_an_exponent_as_text_and_it_is_a_number_all_the_same() -> None:
     assert parse("workload.optimizer.learning_rate", "1e-3").workload.optimizer.learning_rate == 0.001
+
+
+def test_the_schema_takes_what_the_examples_write() -> None:
+    schema = benchmark.json_schema()
+    kinds = {each["type"] for each in schema["properties"]["timeout"]["anyOf"]}
+    assert kinds == {"number", "string"}
+    repeats = schema["$defs"]["Repeats"]["properties"]["initial"]
+    assert (repeats["type"], repeats["minimum"], repeats["maximum"]) == ("integer", 1, 1000)
