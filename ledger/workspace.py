@@ -8,9 +8,13 @@ from typing import Any
 
 import yaml
 
+from ledger import quantity
 from ledger.errors import InputError
+from ledger.suggestion import nearest
 
 CONFIG = "mkdocs.yml"
+FOLDERS = ("evidence", "benchmarks")
+"""Options of `extra.stackproof`: folders that lie elsewhere than under these names."""
 LOCAL = ".stackproof"
 """Folder for what can be made again: caches, generated pages. Never committed."""
 
@@ -93,4 +97,18 @@ def _options(config: Path) -> dict[str, Any]:
         raise InputError(f"cannot be read ({line})", where=str(config), todo="correct the file") from None
     extra = (data or {}).get("extra") if isinstance(data, dict) else None
     options = (extra or {}).get("stackproof") if isinstance(extra, dict) else None
-    return options if isinstance(options, dict) else {}
+    return _checked(options, config) if isinstance(options, dict) else {}
+
+
+def _checked(options: dict[Any, Any], config: Path) -> dict[str, Any]:
+    """The options, when each is known and names a folder below the workspace or beside it. Raises InputError."""
+    for key, value in options.items():
+        if key not in FOLDERS:
+            what, todo = f"extra.stackproof.{key}: unknown option", nearest(str(key), FOLDERS)
+        elif not isinstance(value, str) or not value.strip(" ./"):
+            what = f"extra.stackproof.{key}: must be a folder's path, got {quantity.shown(value)}"
+            todo = f"write one, such as `{key}`"
+        else:
+            continue
+        raise InputError(what, where=str(config), todo=todo)
+    return options

@@ -1,7 +1,8 @@
 """The catalog: SQL over the run folders of one evidence folder.
 
 Folders are truth; the catalog is made from them in memory and thrown away. All access goes through `open`, so that what
-stands behind it can change. A query reads the catalog's tables and nothing else: no files, no network, no settings.
+stands behind it can change. A query reads the catalog's tables: no files, no network, and it changes
+no setting.
 """
 
 from __future__ import annotations
