@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -200,7 +201,10 @@ def _launch_one(
                 workbench.discard()
                 setting.claims.release(each.trial_key, attempt, workbench.token)
                 progress.end(run, path)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                with contextlib.suppress(OSError):
+                    workbench.cancelled.touch()
             workbench.lock.release()  # what is on the disk stays: the next collect seals it
             raise
 

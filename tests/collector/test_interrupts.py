@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from ledger.run import Reason, State
@@ -70,16 +71,25 @@ def test_a_signal_at_any_moment_of_a_launch(
     assert outcomes[State.COMPLETED] == 4
 
 
-def test_a_second_signal_ends_it_at_once_and_the_trial_with_it(workspace: Path, tmp_path: Path) -> None:
-    marker = tmp_path / "launched"
-    prepare(workspace, marker, f"trap 'date +%s >> {tmp_path}/told' TERM; while :; do sleep 0.1; done")
+def test_a_second_signal_ends_it_at_once_and_the_trial_counts_as_cancelled(
+    workspace: Path, stackproof: Cli, tmp_path: Path
+) -> None:
+    marker, told = tmp_path / "launched", tmp_path / "told"
+    prepare(workspace, marker, f"[ -e {told} ] || {{ trap 'touch {told}' TERM; while :; do sleep 0.1; done; }}")
     collector = start_collector(workspace)
     wait_for(lambda: bool(launched(marker)))
     collector.send_signal(signal.SIGINT)
-    wait_for((tmp_path / "told").exists)
+    wait_for(told.exists)
+    family = psutil.Process(collector.pid).children(recursive=True)
     began = time.monotonic()
     assert end(collector, signal.SIGINT)[0] == 130
     assert time.monotonic() - began < 4
+    assert psutil.wait_procs(family, timeout=15)[1] == []
+
+    code, _, err = stackproof("collect", "tiny")
+    assert (code, "its collector died while it was launched" in err) == (0, True), err
+    outcomes = Counter(folder.run.outcome.reason for folder in scan(workspace / "evidence"))
+    assert outcomes == {Reason.CANCELLED: 1, None: 4}
 
 
 def test_waiting_for_another_collector_can_be_broken_off(workspace: Path, tmp_path: Path) -> None:
