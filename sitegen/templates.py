@@ -79,6 +79,11 @@ def breakable(path: object) -> Markup:
     return Markup(re.sub(r"([._-])", r"\1<wbr>", str(escape(path))))  # noqa: S704 (escaped)
 
 
+def command(text: object) -> Markup:
+    """A command that may break between its words, but not at the dashes of an option."""
+    return Markup(re.sub(r"(?<= )(--[a-z-]+)", r'<span class="sp-word">\1</span>', str(lines(text))))  # noqa: S704 (escaped)
+
+
 def moment(when: datetime | str) -> str:
     """A time in UTC to the second."""
     return when if isinstance(when, str) else when.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -112,5 +117,6 @@ def _environment() -> jinja2.Environment:
         "moment": moment,
         "plain": plain,
         "breakable": breakable,
+        "command": command,
     }
     return environment

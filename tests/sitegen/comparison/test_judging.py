@@ -402,3 +402,23 @@ def test_runs_of_a_failed_state_never_have_a_configuration_of_their_own():
     chosen = selection(interleaved(SLOW, [None, *FAST[1:]]))
     assert [len(side.of(Role.TIMED)) for side in chosen.sides] == [5, 5]
     assert len(chosen.candidate.of(Role.TIMED, State.COMPLETED)) == 4
+
+
+@pytest.mark.parametrize("columns", ["40", "20", "80", "200", "", "wide", "0"])
+def test_text_is_never_wider_than_the_terminal_nor_than_80_columns(monkeypatch: pytest.MonkeyPatch, columns: str):
+    monkeypatch.setenv("COLUMNS", columns)
+    most = int(columns) if columns in {"20", "40"} else 80
+    long = "a-stack-whose-name-is-as-long-as-a-name-may-be-which-is-63-chars"
+    for runs in ([], interleaved(SLOW, FAST) + EXPLAINED, interleaved(SLOW, [None, *FAST[1:]])):
+        found = verdict(runs)
+        for each in (found, replace(found, baseline=long, candidate=f"{long[:-1]}2")):
+            lines = to_text(each).splitlines()
+            assert max(map(len, lines)) <= most, max(lines, key=len)
+
+
+def test_a_command_that_is_broken_over_lines_is_still_one_command(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    found = verdict(interleaved(SLOW, [None, *FAST[1:3], None, None]))
+    text = to_text(found)
+    shown = text[text.index("Next run\n") + 9 :].replace("\\\n", " ").split()
+    assert " ".join(shown) == found.readiness.next_run
