@@ -36,7 +36,8 @@ demo: .venv/.run ## run the example benchmark in a scratch workspace and build i
 		step "stackproof query \"SELECT stack, role, state, reason, count(*) AS runs FROM runs GROUP BY ALL ORDER BY ALL\""; \
 		step "stackproof compare cpu-training"; \
 		step "stackproof build"; \
-		printf "\nThe site is ready: open file://%s/site/index.html\n" "$$PWD"'
+		printf "\nThe site is ready: open file://%s/site/index.html\n" "$$PWD"; \
+		printf "To use stackproof in this shell: . %s/$(BIN)/activate\n" "$(CURDIR)"'
 
 test: lint ## lint, types, one-way imports and all tests that need nothing but Python
 	$(PYTEST) -n $(WORKERS) -m "not engines and not browser and not faults"

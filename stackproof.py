@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
+import io
 import os
 import sys
+from pathlib import Path
+from typing import NoReturn
 
 import click
 
-from ledger.errors import StackproofError
+from ledger.commands.group import Group, usage_line
+from ledger.errors import StackproofError, StorageError
 from ledger.plain_text import neutral
 
 COMMANDS = {
@@ -29,7 +35,12 @@ COMMANDS = {
 """{subcommand: module}; each module holds a click command named `command`."""
 
 
-class FrontDoor(click.Group):
+DEBUG = "STACKPROOF_DEBUG"
+"""Set to anything: what should never happen ends with its traceback instead of one line."""
+_OUTPUT_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF, errno.EFBIG})
+
+
+class FrontDoor(Group):
     """A group that imports a subcommand's module on first use, so that `--help` stays quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -53,21 +64,70 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; errors become one line on stderr and exit code 2."""
+    """Run the command line; an error becomes one line on stderr and an exit code."""
+    _need_streams()
     try:
-        code = cli.main(standalone_mode=False, auto_envvar_prefix="STACKPROOF")
-    except click.exceptions.Abort:
+        code = cli.main(prog_name="stackproof", standalone_mode=False, auto_envvar_prefix="STACKPROOF")
+        sys.stdout.flush()
+    except (click.exceptions.Abort, KeyboardInterrupt):
         sys.exit(130)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)
+    except click.ClickException as error:
+        _fail(usage_line(error), error.exit_code)
     except StackproofError as error:
-        click.echo(f"error: {neutral(error.diagnostics())}", err=True)
-        sys.exit(error.exit_code)
+        _fail(error.diagnostics(), error.exit_code)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(141)
+    except Exception as error:
+        _fail_unexpectedly(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _need_streams() -> None:
+    """All three streams, able to write any text: what prints nothing because nobody can read it has not run."""
+    nowhere = Path(os.devnull)
+    sys.stdin = sys.stdin or nowhere.open()
+    sys.stderr = sys.stderr or nowhere.open("w")
+    if sys.stdout is None:
+        _fail("standard output is closed; send it to a file, or to /dev/null", 2)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _fail_unexpectedly(error: Exception) -> NoReturn:
+    """The last line of defence: what the system refuses, output or memory that is full, or a fault of ours."""
+    if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_FAILS:
+        _drop_output()
+        what = f"cannot be written ({error.strerror})"
+        failure = StorageError(what, where="standard output", todo="free some space, or send it elsewhere")
+        _fail(failure.diagnostics(), failure.exit_code)
+    if os.environ.get(DEBUG):
+        raise error
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        todo = f"correct that path or its permissions ({DEBUG}=1 shows where it was needed)"
+        refused = StackproofError(error.strerror.lower(), where=str(error.filename)[:200], todo=todo)
+        _fail(refused.diagnostics(), refused.exit_code)
+    if isinstance(error, MemoryError):
+        _fail("the memory is full; end other programs, or ask for less at once", 2)
+    said = " ".join(str(error).split())[:300]
+    kind = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    _fail(f"a fault in stackproof itself ({kind}); run it again with {DEBUG}=1 and report the traceback", 1)
+
+
+def _fail(line: str, code: int) -> NoReturn:
+    with contextlib.suppress(OSError):
+        click.echo(f"error: {neutral(line)}", err=True)
+    sys.exit(code)
+
+
+def _drop_output() -> None:
+    """Nothing more can be printed: let Python's own last flush go nowhere."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

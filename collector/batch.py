@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from collector import commit, incoming, plan, recovery, trial
+from collector import commit, incoming, leftover, plan, recovery, trial
 from collector.claims import Claims
 from collector.engines.interface import Engine
+from collector.interrupts import Interrupts
 from collector.measuring import quiet_host
 from collector.progress import Progress
 from collector.settled import SealedRuns
 from collector.stacks.interface import Trial
-from ledger import git, run_folder, status
+from ledger import git, status
 from ledger.benchmark import BenchmarkFile
 from ledger.errors import GitError, InputError, PrerequisiteError
 from ledger.run import BenchmarkOrigin, Reason, Run
@@ -46,7 +48,7 @@ class Result:
 
 def make_plan(workspace: Workspace, file: BenchmarkFile, options: Options) -> plan.Plan:
     """The plan that `collect` would follow now. Raises PrerequisiteError when this machine can launch nothing of it."""
-    check_evidence_folder(workspace.evidence)
+    check_evidence_folder(workspace.evidence, file.benchmark.name)
     sealed = _sealed(workspace, file)
     made = plan.make_plan(
         file,
@@ -64,32 +66,40 @@ def make_plan(workspace: Workspace, file: BenchmarkFile, options: Options) -> pl
     return made
 
 
-def collect(workspace: Workspace, file: BenchmarkFile, engine: Engine, options: Options, progress: Progress) -> Result:
+def collect(
+    workspace: Workspace,
+    file: BenchmarkFile,
+    engine: Engine,
+    options: Options,
+    progress: Progress,
+    interrupts: Interrupts,
+) -> Result:
     """Do what is missing of a benchmark. Raises StackproofError before the first launch, or when the disk refuses."""
-    check_evidence_folder(workspace.evidence)
-    found = commit.repository(workspace.root) if options.commit else None
-    claims = Claims(workspace.evidence, lambda token: incoming.is_alive(workspace.evidence, token))
+    evidence, name = workspace.evidence, file.benchmark.name
+    check_evidence_folder(evidence, name, write=True)
+    found = _repository(workspace) if options.commit else None
     setting = trial.Setting(
         workspace=workspace.root,
-        evidence=workspace.evidence,
+        evidence=evidence,
         benchmark_text=file.source.text,
         origin=origin_of(file),
         batch="",
         engine=engine,
-        claims=claims,
+        claims=Claims(evidence, lambda token: incoming.is_alive(evidence, token)),
         redactor=Redactor(os.environ),
+        interrupts=interrupts,
     )
     recovery.recover(setting, progress.say)
     made = make_plan(workspace, file, options)
-    paths = _benchmark_paths(workspace.evidence, file.benchmark.name)
-    if made.launches or plan.new_exclusions(made, workspace.evidence):
-        batch, path = plan.write_plan(made, workspace.evidence, trial.utc_now())
-        setting = trial.Setting(**{**vars(setting), "batch": batch})
-        paths.append(path)
-    runs, elsewhere, interrupted = _launch_all(setting, workspace, file, made, options, progress)
-    paths += [path for _, path in runs]
-    made_commit = _commit(found, paths, file.benchmark.name, len(runs), progress) if found else None
-    return Result(made, tuple(run for run, _ in runs), elsewhere, made_commit, interrupted)
+    for warning in made.warnings:
+        progress.say(f"warning: {warning}")
+    if made.launches or plan.new_exclusions(made, evidence):
+        batch, _ = plan.write_plan(made, evidence, trial.utc_now())
+        setting = replace(setting, batch=batch)
+    runs, elsewhere, stopped = _launch_all(setting, _sealed(workspace, file), made, options, progress)
+    with interrupts.held():
+        made_commit = _commit(found, evidence, name, progress) if found else None
+    return Result(made, tuple(runs), elsewhere, made_commit, stopped or interrupts.asked > 0)
 
 
 def origin_of(file: BenchmarkFile) -> BenchmarkOrigin:
@@ -107,12 +117,27 @@ def origin_of(file: BenchmarkFile) -> BenchmarkOrigin:
     return BenchmarkOrigin(name, commit_id, blob, file.profile)
 
 
-def check_evidence_folder(evidence: Path) -> None:
-    """Raise InputError when `evidence` is there but is no folder that can be written."""
+def check_evidence_folder(evidence: Path, benchmark: str, *, write: bool = False) -> None:
+    """Raise InputError when `evidence` is there but is no folder that can be read, or else written."""
+    below = evidence / benchmark
+    for path in (evidence, below, *(below.iterdir() if below.is_dir() else ())):
+        if path.is_symlink():
+            what = "is a symbolic link, of which git keeps only the name"
+            raise InputError(what, where=str(path), todo="put the real folder in its place")
     if evidence.exists() and not evidence.is_dir():
         raise InputError("is a file, not an evidence folder", where=str(evidence), todo="move it out of the way")
-    if evidence.exists() and not os.access(evidence, os.R_OK | os.W_OK | os.X_OK):
-        raise InputError("cannot be read and written", where=str(evidence), todo="check its permissions")
+    wanted, words = (os.W_OK, "read and written") if write else (0, "read")
+    if evidence.exists() and not os.access(evidence, os.R_OK | os.X_OK | wanted):
+        raise InputError(f"cannot be {words}", where=str(evidence), todo="check its permissions")
+
+
+def _repository(workspace: Workspace) -> git.Repository:
+    """The repository that the evidence is committed to. Raises StackproofError."""
+    found = commit.repository(workspace.root)
+    if not workspace.evidence.resolve().is_relative_to(found.root.resolve()):
+        what = f"lies outside the git repository {found.root}"
+        raise InputError(what, where=str(workspace.evidence), todo="move it there, or use --no-commit")
+    return found
 
 
 def _sealed(workspace: Workspace, file: BenchmarkFile) -> SealedRuns:
@@ -125,27 +150,24 @@ def _sealed(workspace: Workspace, file: BenchmarkFile) -> SealedRuns:
 
 
 def _launch_all(
-    setting: trial.Setting,
-    workspace: Workspace,
-    file: BenchmarkFile,
-    made: plan.Plan,
-    options: Options,
-    progress: Progress,
-) -> tuple[list[tuple[Run, Path]], int, bool]:
-    """Launch in order; returns the sealed runs, how many another collector took, and whether the user interrupted."""
-    runs: list[tuple[Run, Path]] = []
-    sealed = _sealed(workspace, file)
-    sealed.refresh()
+    setting: trial.Setting, sealed: SealedRuns, made: plan.Plan, options: Options, progress: Progress
+) -> tuple[list[Run], int, bool]:
+    """Launch in order; returns the sealed runs, how many another collector took, and whether it was stopped."""
+    runs: list[Run] = []
     elsewhere = 0
-    with progress.launches(len(made.launches)):
-        for order, each in enumerate(made.launches, 1):
-            done = _launch_one(setting, each, made, order, sealed, options, progress)
-            if done is None:
-                elsewhere += 1
-                continue
-            runs.append(done)
-            if done[0].outcome.reason is Reason.CANCELLED:
-                return runs, elsewhere, True
+    try:
+        sealed.refresh()
+        with progress.launches(len(made.launches)):
+            for order, each in enumerate(made.launches, 1):
+                before = len(runs)
+                _launch_one(setting, each, made, order, sealed, options, progress, runs)
+                elsewhere += len(runs) == before
+                if setting.interrupts.asked or (runs and runs[-1].outcome.reason is Reason.CANCELLED):
+                    return runs, elsewhere, True
+    except KeyboardInterrupt:
+        if setting.interrupts.asked > 1:
+            raise
+        return runs, elsewhere, True
     return runs, elsewhere, False
 
 
@@ -157,42 +179,41 @@ def _launch_one(
     sealed: SealedRuns,
     options: Options,
     progress: Progress,
-) -> tuple[Run, Path] | None:
-    """Launch one trial, unless another collector has it or has done it since the plan was made."""
+    runs: list[Run],
+) -> None:
+    """Launch one trial and add its run, unless another collector has it or has done it since the plan was made."""
     with quiet_host(progress.say):
         before = sealed.attempts(each.trial_key)
         sealed.refresh()
         attempt = sealed.attempts(each.trial_key) + 1
         if sealed.settling(each.trial_key, options.retry_failed and attempt == before + 1):
-            return None
+            return
         workbench = incoming.open_workbench(setting.evidence, f"{each.trial_key}-{attempt}")
         try:
             if not setting.claims.take(each.trial_key, attempt, workbench.token):
                 workbench.discard()
-                return None
-            progress.begin(each, order)
-            environment = made.environments[each.stack_name]
-            run, path = trial.launch(setting, each, workbench, environment, order=order, attempt=attempt)
-        except BaseException:
+                return
+            with setting.interrupts.held():
+                progress.begin(each, order)
+                environment = made.environments[each.stack_name]
+                run, path = trial.launch(setting, each, workbench, environment, order=order, attempt=attempt)
+                runs.append(run)
+                workbench.discard()
+                setting.claims.release(each.trial_key, attempt, workbench.token)
+                progress.end(run, path)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                with contextlib.suppress(OSError):
+                    workbench.cancelled.touch()
             workbench.lock.release()  # what is on the disk stays: the next collect seals it
             raise
-        workbench.discard()
-        setting.claims.release(each.trial_key, attempt, workbench.token)
-    progress.end(run, path)
-    return run, path
 
 
-def _benchmark_paths(evidence: Path, name: str) -> list[Path]:
-    """Every run folder and plan file of a benchmark: what an earlier commit may have missed."""
-    if not (evidence / name).is_dir():
-        return []
-    runs = [folder.path for folder in run_folder.scan(evidence) if folder.path.parts[-3] == name]
-    return runs + sorted((evidence / name).glob("*/plan-*.json"))
-
-
-def _commit(found: git.Repository, paths: list[Path], name: str, count: int, progress: Progress) -> str | None:
-    message = f"Add evidence of {name}: {count} trial{'s' if count != 1 else ''}\n"
-    made = commit.commit(found, [path.resolve() for path in paths], message)
+def _commit(found: git.Repository, evidence: Path, name: str, progress: Progress) -> str | None:
+    left = leftover.find(found, evidence.resolve(), name)
+    for line in left.left_out:
+        progress.say(f"warning: {line}")
+    made = commit.commit(found, left.paths, f"Add evidence of {name}: {left.title}\n")
     if made:
-        progress.say(f"committed as {made[:12]}")
+        progress.say(f"committed {left.title} as {made[:12]}")
     return made

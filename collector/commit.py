@@ -21,12 +21,13 @@ ATTEMPTS = 20
 
 
 def repository(folder: Path) -> git.Repository:
-    """The repository to commit to. Raises GitError when there is none or another operation waits for its end."""
+    """The repository to commit to. Raises GitError when there is none, or while git is busy with something else."""
     found = git.find(folder)
     operation = found.operation()
     if operation:
         todo = f"finish or abort the {operation}, or use --no-commit and commit later"
         raise GitError(f"a {operation} is in progress", where=str(found.root), todo=todo)
+    found.wait_for_index()
     return found
 
 
@@ -49,6 +50,7 @@ def commit(found: git.Repository, paths: Sequence[Path], message: str) -> str | 
         if not new:
             return None
         names = [path.relative_to(found.root).as_posix() for path in new]
+        found.wait_for_index()
         # The index first: what HEAD holds and the index lacks, as a kill between the two would leave it, is deleted by
         # the user's next commit.
         _enter_in_index(found, names)
@@ -57,6 +59,7 @@ def commit(found: git.Repository, paths: Sequence[Path], message: str) -> str | 
 
 def _commit(found: git.Repository, names: list[str], message: str) -> str:
     identity = _identity(found)
+    refused = None
     for _ in range(ATTEMPTS):
         head = found.head()
         tree = _tree(found, head, names)
@@ -64,10 +67,12 @@ def _commit(found: git.Repository, names: list[str], message: str) -> str:
         made = found.run("commit-tree", tree, *parent, data=message.encode(), env=identity).decode().strip()
         try:
             found.run("update-ref", "-m", "commit: stackproof evidence", "HEAD", made, head or "0" * len(made))
-        except GitError:
-            continue  # somebody else committed meanwhile: build on that
+        except GitError as error:
+            refused = error.what  # somebody else committed meanwhile: build on that
+            continue
         return made
-    raise GitError("HEAD keeps moving", where=str(found.root), todo="run the same command again to commit")
+    what = f"HEAD cannot be moved: {refused}"
+    raise GitError(what, where=str(found.root), todo="run the same command again to commit")
 
 
 def _tree(found: git.Repository, head: str | None, names: list[str]) -> str:

@@ -51,6 +51,11 @@ class Workbench:
         return self.path / DRAFT
 
     @property
+    def cancelled(self) -> Path:
+        """A file that says: its user broke the trial off, and did not wait for the end."""
+        return self.path / "cancelled"
+
+    @property
     def token(self) -> str:
         """What claims know this workbench's owner by."""
         return self.path.name

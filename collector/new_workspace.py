@@ -50,7 +50,8 @@ def make(folder: Path, example: str | None = None) -> Made:
     notes = [] if "README.md" in written else ["README.md was there already and stays as it is"]
     if b"\nstackproof" not in b"\n" + contents["requirements.txt"]:
         notes.append("requirements.txt: say there where CI gets stackproof from")
-    return Made(tuple(written), _start_repository(folder, written), tuple(notes))
+    commit = _start_repository(folder, written)
+    return Made(tuple(written), commit, (*notes, *_about_the_repository(folder, written, commit)))
 
 
 def examples() -> list[str]:
@@ -139,6 +140,20 @@ def _start_repository(folder: Path, files: list[str]) -> str | None:
     message = ("--quiet", "--no-verify", "--message", "Start a workspace")
     repository.run(*unsigned, "commit", *message, "--", *paths, env=_identity(repository))
     return repository.head()
+
+
+def _about_the_repository(folder: Path, files: list[str], commit: str | None) -> list[str]:
+    """What it means that the workspace is part of a repository which was there before."""
+    repository = _repository(folder)
+    if commit or not files or repository is None:
+        return []
+    root = repository.root
+    if root == folder.resolve():
+        return ["this folder was a git repository already: commit the new files yourself"]
+    return [
+        f"this folder lies inside the git repository {root}: commits go there, the first one is yours to make, and "
+        "GitHub ignores the workflow, as it is not at the top; name a folder outside for a repository of its own"
+    ]
 
 
 def _repository(folder: Path) -> git.Repository | None:

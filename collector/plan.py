@@ -20,6 +20,8 @@ from ledger.run import BenchmarkOrigin, Role, trial_key
 from ledger.suggestion import nearest
 
 FORMAT = 1
+MOST_TRIALS = 10_000
+"""Of one plan."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Plan:
     settled: tuple[Settled, ...]
     environments: dict[str, dict[str, Any]]
     """{stack: environment.json before the launch}."""
+    warnings: tuple[str, ...] = ()
+    """What lies in the evidence and does not count."""
 
     def to_json(self, created_at: str) -> dict[str, Any]:
         """The content of `plan-<batch>.json`."""
@@ -97,7 +101,7 @@ def make_plan(
         else:
             launches.append(trial)
     digest = file.benchmark.workload_digest
-    return Plan(origin, digest, tuple(launches), tuple(excluded), tuple(settled), environments)
+    return Plan(origin, digest, tuple(launches), tuple(excluded), tuple(settled), environments, tuple(sealed.broken))
 
 
 def launch_sequence(
@@ -112,6 +116,7 @@ def launch_sequence(
     declared = benchmark.stacks
     timed = {name: repeats or declared[name].repeats or benchmark.repeats.initial for name in stacks}
     traced = dict.fromkeys(stacks, benchmark.repeats.profiled if profiled is None else profiled)
+    _refuse_too_many(file, len(stacks) + sum(timed.values()) + sum(traced.values()))
     sequence: list[tuple[str, Role, int]] = []
     for role, counts in ((Role.WARMUP, dict.fromkeys(stacks, 1)), (Role.TIMED, timed), (Role.PROFILED, traced)):
         for repeat in range(1, max(counts.values(), default=0) + 1):
@@ -119,6 +124,12 @@ def launch_sequence(
             wanted = [name for name in order if repeat <= counts[name] and role in declared[name].roles]
             sequence += [(name, role, repeat) for name in wanted]
     return sequence
+
+
+def _refuse_too_many(file: BenchmarkFile, count: int) -> None:
+    if count > MOST_TRIALS:
+        what = f"asks for {count} launches, and one plan holds at most {MOST_TRIALS}"
+        raise InputError(what, where=str(file.source.path), todo="plan fewer stacks (--stack) or repeats")
 
 
 def write_plan(plan: Plan, evidence: Path, created_at: str) -> tuple[str, Path]:

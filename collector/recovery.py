@@ -41,16 +41,18 @@ def _recover(setting: trial.Setting, workbench: Workbench) -> Path | None:
     draft = trial.read_run(workbench.draft)
     if draft is None:
         return None
-    ended = _seen_end(workbench.result)
+    ended = _seen_end(workbench)
     draft = replace(draft, ended_at=trial.utc_now(), absent={"telemetry": "the collector died before it was written"})
     _, path = trial.finish(setting, ADAPTERS[draft.adapter], _trial(workbench, draft), workbench, draft, ended)
     return path
 
 
-def _seen_end(result: Path) -> Exit | None:
-    """How the trial ended, if it ended by itself; a trial that fell with its collector has partial output."""
+def _seen_end(workbench: Workbench) -> Exit | None:
+    """How the trial ended, by itself or by its user; a trial that fell with its collector has partial output."""
+    if workbench.cancelled.exists():
+        return Exit(None, None, timed_out=False, cancelled=True, strays=0)
     try:
-        ended = Exit(**json.loads(result.read_bytes()))
+        ended = Exit(**json.loads(workbench.result.read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
     return None if ended.cancelled else ended

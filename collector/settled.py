@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ledger import run_folder
+from ledger import manifest, run_folder
+from ledger.canonical import bytes_digest
 from ledger.errors import EvidenceError, InputError
 from ledger.run import Reason, Run, State
+from ledger.run_folder import RunFolder
 
 
 @dataclass
@@ -20,6 +22,8 @@ class SealedRuns:
     _runs: dict[str, list[tuple[str, Run]]] = field(default_factory=dict)
     void: frozenset[str] = frozenset()
     """Ids of runs that a status record takes out of use."""
+    broken: list[str] = field(default_factory=list)
+    """A line for each folder that should be a run of this benchmark and cannot be read as one."""
 
     def refresh(self) -> None:
         """Read the run folders that appeared since the last time. A broken one counts as not there."""
@@ -30,8 +34,11 @@ class SealedRuns:
         for folder in folders:
             self._seen.add(folder.path)
             try:
-                run = folder.run
-            except EvidenceError:
+                run = _read(folder)
+            except EvidenceError as error:
+                if folder.path.parts[-3] == self.benchmark:
+                    what = f"{folder.name} does not count, its trial is launched again: {error.what}"
+                    self.broken.append(f"{what}; run `stackproof verify {folder.run_id}`")
                 continue
             if run.benchmark.name == self.benchmark:
                 self._runs.setdefault(run.trial_key, []).append((folder.run_id, run))
@@ -52,3 +59,13 @@ class SealedRuns:
     def all(self) -> list[Run]:
         """Every run, in no particular order."""
         return [run for runs in self._runs.values() for _, run in runs]
+
+
+def _read(folder: RunFolder) -> Run:
+    """The run, when its run.json is the sealed one. Raises EvidenceError."""
+    sealed = folder.digests.get("run.json")
+    if manifest.run_id(folder.bytes(manifest.NAME)) != folder.run_id or sealed != bytes_digest(
+        folder.bytes("run.json")
+    ):
+        raise EvidenceError("run.json or the manifest was changed", where=folder.name)
+    return folder.run

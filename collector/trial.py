@@ -20,6 +20,7 @@ from collector.claims import Claims
 from collector.engines.interface import Engine, Exit, LaunchRequest
 from collector.environment import cpu_pressure, environment_digest, host_name
 from collector.incoming import Workbench
+from collector.interrupts import Interrupts
 from collector.stacks.interface import Adapter, Ending, Observed, Trial
 from collector.stacks.registry import ADAPTERS
 from collector.telemetry import Sampler
@@ -47,6 +48,7 @@ class Setting:
     engine: Engine
     claims: Claims
     redactor: Redactor
+    interrupts: Interrupts
 
 
 def utc_now() -> str:
@@ -159,6 +161,7 @@ def _launch(setting: Setting, trial: Trial, workbench: Workbench, started: Calla
             result=workbench.result,
             timeout_s=trial.benchmark.timeout,
             variables=trial.stack.environment.variables,
+            interrupts=setting.interrupts,
         ),
         started,
     )

@@ -5,12 +5,13 @@ Both rooms read it: `collector` plans trials from it, `sitegen` takes the questi
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from ledger import quantity
+from ledger import benchmark_checks, benchmark_errors, quantity
 from ledger.canonical import digest
 from ledger.errors import InputError
 from ledger.suggestion import nearest
@@ -19,10 +20,60 @@ from ledger.yaml_file import Location, YamlFile, parse_yaml, read_yaml
 NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
 RESERVED = frozenset({"status", "signatures"})
 
+MOST_REPEATS = 1_000
+"""Launches of one stack in one role."""
+LONGEST_S = 30 * 86_400
+LEAST_BYTES, MOST_BYTES = 2**20, 2**60
+"""No process starts with less, and no machine has more."""
+MOST_SEED = 2**63 - 1
+
+
+def _says_something(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must say something, got nothing")
+    return text
+
+
+def _as_date(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        if date.fromisoformat(value).isoformat() == value:
+            return value
+    except ValueError:
+        pass
+    raise ValueError(f"must be a day such as 2026-11-30, got {quantity.shown(value)}")
+
+
+def _different(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    twice = next((value for place, value in enumerate(values) if value in values[:place]), None)
+    if twice is not None:
+        raise ValueError(f"must hold each value once, got {twice} twice")
+    return values
+
+
+def _a_wait(seconds: float) -> float:
+    if not 0 < seconds <= LONGEST_S:
+        raise ValueError(f"must be more than 0 s and at most {LONGEST_S // 86_400} days, got {seconds:g} s")
+    return seconds
+
+
+def _a_size(size: int) -> int:
+    if not LEAST_BYTES <= size <= MOST_BYTES:
+        raise ValueError(f"must be from {LEAST_BYTES >> 20} MiB to {MOST_BYTES >> 40} TiB, got {size:.4g} B")
+    return size
+
+
 Name = Annotated[str, Field(pattern=NAME)]
-Seconds = Annotated[float, BeforeValidator(quantity.duration), Field(gt=0)]
-Bytes = Annotated[int, BeforeValidator(quantity.size), Field(gt=0)]
-Share = Annotated[float, BeforeValidator(quantity.share), Field(gt=0, lt=1)]
+Text = Annotated[str, AfterValidator(_says_something)]
+Day = Annotated[str, BeforeValidator(_as_date), Field(json_schema_extra={"format": "date"})]
+Whole = Annotated[int, BeforeValidator(quantity.whole)]
+Launches = Annotated[int, Field(ge=1, le=MOST_REPEATS), BeforeValidator(quantity.whole)]
+Seed = Annotated[int, Field(ge=0, le=MOST_SEED), BeforeValidator(quantity.whole)]
+Number = Annotated[float, BeforeValidator(quantity.number)]
+Seconds = Annotated[float, BeforeValidator(quantity.duration, float | str), AfterValidator(_a_wait)]
+Bytes = Annotated[int, BeforeValidator(quantity.size, int | str), AfterValidator(_a_size)]
+Share = Annotated[float, Field(gt=0, lt=1), BeforeValidator(quantity.share, float | str)]
 
 
 def _as_limit(value: Any) -> quantity.Limit:
@@ -52,20 +103,20 @@ class SyntheticDataset(Part):
     """Seeded token data made on the spot: a Markov chain that a language model can learn."""
 
     synthetic: Literal["markov"]
-    seed: int = Field(ge=0)
-    tokens: int = Field(ge=1_000, le=100_000_000)
-    branching: int = Field(ge=1, le=64)
+    seed: Seed
+    tokens: Whole = Field(ge=1_000, le=100_000_000)
+    branching: Whole = Field(ge=1, le=64)
     """Successors that each token has."""
 
 
 class TransformerConfig(Part):
     """Shape of a Llama-style decoder."""
 
-    layers: int = Field(ge=1)
-    hidden_size: int = Field(ge=8)
-    heads: int = Field(ge=1)
-    intermediate_size: int = Field(ge=8)
-    vocabulary_size: int = Field(ge=2)
+    layers: Whole = Field(ge=1, le=10_000)
+    hidden_size: Whole = Field(ge=8, le=1_000_000)
+    heads: Whole = Field(ge=1, le=10_000)
+    intermediate_size: Whole = Field(ge=8, le=10_000_000)
+    vocabulary_size: Whole = Field(ge=2, le=10_000_000)
 
     @model_validator(mode="after")
     def _heads_divide(self) -> TransformerConfig:
@@ -79,7 +130,7 @@ class TransformerConfig(Part):
 class TrainModel(Part):
     """The model that is trained, with random weights."""
 
-    name: str
+    name: Text
     architecture: Literal["llama"]
     config: TransformerConfig
     precision: Literal["float32", "bfloat16"] = "float32"
@@ -89,8 +140,8 @@ class Optimizer(Part):
     """AdamW's settings."""
 
     name: Literal["adamw"] = "adamw"
-    learning_rate: float = Field(gt=0)
-    weight_decay: float = Field(ge=0, default=0.0)
+    learning_rate: Number = Field(gt=0)
+    weight_decay: Number = Field(ge=0, default=0.0)
 
 
 class TrainWorkload(Part):
@@ -99,15 +150,15 @@ class TrainWorkload(Part):
     kind: Literal["train"]
     model: TrainModel
     dataset: SyntheticDataset
-    steps: int = Field(ge=1)
+    steps: Whole = Field(ge=1, le=10_000_000)
     """Optimizer steps of one launch, the warm-up steps among them."""
-    warmup_steps: int = Field(ge=0)
+    warmup_steps: Whole = Field(ge=0, le=10_000_000)
     """First steps, recorded apart and left out of rates."""
-    profiled_steps: int = Field(ge=1, default=4)
+    profiled_steps: Whole = Field(ge=1, le=1_000, default=4)
     """Steps that the profiler records in a profiled launch."""
-    global_batch_size: int = Field(ge=1)
-    sequence_length: int = Field(ge=2)
-    seeds: tuple[int, ...] = Field(min_length=1)
+    global_batch_size: Whole = Field(ge=1, le=1_000_000)
+    sequence_length: Whole = Field(ge=2, le=10_000_000)
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(_different)]
     """Repeat n uses seed n (round and round), the same on every stack."""
     optimizer: Optimizer
     acceptance: Acceptance
@@ -135,12 +186,12 @@ class TrainWorkload(Part):
 class Price(Part):
     """What the hardware costs, by whose word, and when."""
 
-    amount: float = Field(ge=0)
+    amount: Number = Field(ge=0)
     currency: str = Field(pattern=r"^[A-Z]{3}$")
     per: Literal["device_hour", "node_hour"]
-    commitment: str | None = None
-    source: str
-    as_of: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
+    commitment: Text | None = None
+    source: Text
+    as_of: Day
 
 
 class Environment(Part):
@@ -159,9 +210,11 @@ class Stack(Part):
     environment: Environment = Environment()
     memory_limit: Bytes | None = None
     """What one process of the trial may allocate; the launcher sets it."""
-    repeats: int | None = Field(ge=1, default=None)
+    repeats: Launches | None = None
     """Timed launches of this stack, where they differ from the benchmark's."""
-    roles: tuple[Literal["warmup", "timed", "profiled"], ...] = ("warmup", "timed", "profiled")
+    roles: Annotated[
+        tuple[Literal["warmup", "timed", "profiled"], ...], Field(min_length=1), AfterValidator(_different)
+    ] = ("warmup", "timed", "profiled")
     """What it is launched for."""
     price: Price | None = None
 
@@ -181,7 +234,7 @@ class Objective(Part):
     @property
     def metric(self) -> str:
         """The metric's id."""
-        return str(self.minimise or self.maximise)
+        return str(self.maximise if self.minimise is None else self.minimise)
 
 
 class Envelope(Part):
@@ -198,7 +251,7 @@ class Comparison(Part):
     candidate: str
     threshold: Share
     """Smallest relative difference that matters, declared before the launches."""
-    question: str | None = None
+    question: Text | None = None
 
     @property
     def slug(self) -> str:
@@ -209,9 +262,9 @@ class Comparison(Part):
 class Repeats(Part):
     """Launches of each stack: how many to start with, and the most that may be added."""
 
-    initial: int = Field(ge=1, default=5)
-    max: int = Field(ge=1, default=10)
-    profiled: int = Field(ge=0, default=3)
+    initial: Launches = 5
+    max: Launches = 10
+    profiled: Whole = Field(ge=0, le=MOST_REPEATS, default=3)
     """Launches under the profiler, apart from the timed ones."""
 
     @model_validator(mode="after")
@@ -225,7 +278,7 @@ class Benchmark(Part):
     """The whole file, checked."""
 
     name: Name
-    question: str
+    question: Text
     workload: TrainWorkload
     stacks: dict[Name, Stack] = Field(min_length=1)
     envelope: Envelope
@@ -257,7 +310,7 @@ class BenchmarkFile:
 
     def error(self, location: Location, what: str, todo: str | None = None) -> InputError:
         """An InputError that names file, line and key."""
-        return InputError(f"{_dotted(location)}: {what}", where=self.source.where(location), todo=todo)
+        return _error(self.source, location, what, todo)
 
 
 def read(path: Path, profile: str | None = None) -> BenchmarkFile:
@@ -283,8 +336,11 @@ def _check(source: YamlFile, profile: str | None) -> BenchmarkFile:
             where=source.where(("name",)),
             todo="rename the file or the benchmark",
         )
-    for name in benchmark.profiles:
-        merged = _validate(source, _merge(source.data, benchmark.profiles[name]), prefix=("profiles", name))
+    for name, short in benchmark.profiles.items():
+        at = ("profiles", name)
+        for problem in benchmark_checks.nothing_to_take_away(source.data, short, at):
+            raise _error(source, problem.location, problem.what, problem.todo)
+        merged = _validate(source, _merge(source.data, short), prefix=at)
         if name == profile:
             benchmark = merged
     if profile is not None and profile not in benchmark.profiles:
@@ -300,84 +356,16 @@ def _validate(source: YamlFile, data: Any, prefix: Location = ()) -> Benchmark:
     try:
         benchmark = Benchmark.model_validate(data)
     except ValidationError as error:
-        raise _explain(source, error, prefix) from None
-    result = BenchmarkFile(source, benchmark, None)
-    for index, comparison in enumerate(benchmark.comparisons):
-        for side in ("baseline", "candidate"):
-            stack = getattr(comparison, side)
-            if stack not in benchmark.stacks:
-                raise result.error(
-                    (*prefix, "comparisons", index, side),
-                    f"no stack {stack!r}",
-                    nearest(stack, list(benchmark.stacks)),
-                )
-        if comparison.baseline == comparison.candidate:
-            raise result.error(
-                (*prefix, "comparisons", index), "compares a stack with itself", "declare it twice under two names"
-            )
+        location, what, todo = benchmark_errors.explain(error, Benchmark)
+        raise _error(source, (*prefix, *location), what, todo) from None
+    for problem in benchmark_checks.problems(benchmark, data):
+        raise _error(source, (*prefix, *problem.location), problem.what, problem.todo)
     return benchmark
 
 
-def _explain(source: YamlFile, error: ValidationError, prefix: Location) -> InputError:
-    """One problem of a ValidationError as one line: key, what was expected, nearest known key.
-
-    A key nobody knows comes first: a misspelt key is also a missing one, and the misspelling is the cause.
-    """
-    problems = error.errors()
-    problem = next((each for each in problems if each["type"] == "extra_forbidden"), problems[0])
-    location = tuple(part for part in problem["loc"] if part != "[key]")
-    what, todo = problem["msg"], None
-    if problem["type"] == "extra_forbidden":
-        known = _known_keys(location[:-1])
-        what, todo = "unknown key", nearest(str(location[-1]), known)
-    elif problem["type"] == "missing":
-        what = "is missing"
-    elif problem["type"] == "too_short":
-        what = "must have at least one entry"
-    elif problem["type"].startswith("greater_than") or problem["type"].startswith("less_than"):
-        bound = next(iter(problem["ctx"].values()))
-        words = {
-            "greater_than_equal": "at least",
-            "greater_than": "more than",
-            "less_than": "less than",
-            "less_than_equal": "at most",
-        }
-        what = f"must be {words[problem['type']]} {bound}, got {problem['input']}"
-    elif problem["type"] == "value_error":
-        what = str(problem["ctx"]["error"])
-    elif problem["type"] == "string_pattern_mismatch":
-        what = f"must match {problem['ctx']['pattern']}, got {problem['input']!r}"
-    else:
-        what = f"{what[0].lower()}{what[1:].removeprefix('nput ')}" if what.startswith("Input ") else what
-        what = f"{what.removeprefix('i')}, got {_short(problem['input'])}"
-    return InputError(f"{_dotted(location) or 'file'}: {what}", where=source.where((*prefix, *location)), todo=todo)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _known_keys(location: Location) -> list[str]:
-    """The keys that may stand at `location`, read off the models."""
-    model: Any = Benchmark
-    for part in location:
-        if isinstance(part, int):
-            continue
-        field = model.model_fields.get(part) if hasattr(model, "model_fields") else None
-        model = _inner_model(field.annotation) if field else model
-    return list(model.model_fields) if hasattr(model, "model_fields") else []
-
-
-def _inner_model(annotation: Any) -> Any:
-    if hasattr(annotation, "model_fields"):
-        return annotation
-    inner = [found for found in map(_inner_model, getattr(annotation, "__args__", ())) if found is not None]
-    return inner[-1] if inner else None
-
-
-def _dotted(location: Location) -> str:
-    return ".".join(str(part) for part in location)
+def _error(source: YamlFile, location: Location, what: str, todo: str | None) -> InputError:
+    key = ".".join(str(part) for part in location) or "file"
+    return InputError(f"{key}: {what}", where=source.where(location), todo=todo)
 
 
 def _merge(base: Any, over: Any) -> Any:

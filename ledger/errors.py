@@ -46,5 +46,9 @@ class GitError(StackproofError):
     """A git repository that is missing, busy or refuses."""
 
 
+class GitMissingError(GitError, PrerequisiteError):
+    """git itself is not there."""
+
+
 class StorageError(StackproofError):
     """A disk that is full, read-only or failing. What was sealed before it stays whole."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.errors import GitError
+from ledger.errors import GitError, GitMissingError
 
 _OPERATIONS = {
     "MERGE_HEAD": "merge",
@@ -19,6 +20,10 @@ _OPERATIONS = {
 }
 
 
+LOCKED_S = 5.0
+"""Seconds that a lock of git's may stay before it counts as left behind."""
+
+
 @dataclass(frozen=True)
 class Repository:
     """A work tree and its git folder, both absolute."""
@@ -27,7 +32,7 @@ class Repository:
     git_dir: Path
 
     def run(self, *arguments: str, data: bytes | None = None, env: dict[str, str] | None = None) -> bytes:
-        """Run git here and return its standard output. Raises GitError with git's own last word."""
+        """Run git here and return its standard output. Raises GitError with what git says."""
         return _git(self.root, *arguments, data=data, env=env)
 
     def text(self, *arguments: str, env: dict[str, str] | None = None) -> str:
@@ -50,6 +55,17 @@ class Repository:
         except GitError:
             return None
 
+    def wait_for_index(self, seconds: float = LOCKED_S) -> None:
+        """Wait while another git command changes the index. Raises GitError that names the lock when it stays."""
+        lock = self.git_dir / "index.lock"
+        end = time.monotonic() + seconds
+        while lock.exists():
+            if time.monotonic() > end:
+                what = f"another git command holds {lock}"
+                todo = "wait for its end, or remove that file when no git runs, and run the same command again"
+                raise GitError(what, where=str(self.root), todo=todo)
+            time.sleep(0.05)
+
     def operation(self) -> str | None:
         """The operation that waits for its end (`merge`, `rebase`, …), or None."""
         return next((word for name, word in _OPERATIONS.items() if (self.git_dir / name).exists()), None)
@@ -59,6 +75,8 @@ def find(folder: Path) -> Repository:
     """The repository whose work tree holds `folder`. Raises GitError outside of one."""
     try:
         lines = _git(folder, "rev-parse", "--show-toplevel", "--absolute-git-dir").decode().splitlines()
+    except GitMissingError:
+        raise
     except GitError as error:
         raise GitError(
             f"is not in a git repository ({error.what})", where=str(folder), todo="run `git init` there first"
@@ -69,14 +87,33 @@ def find(folder: Path) -> Repository:
 def _git(folder: Path, *arguments: str, data: bytes | None = None, env: dict[str, str] | None = None) -> bytes:
     environment = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(env or {})}
     try:
+        # A session of its own: Ctrl-C in a terminal is for this process to handle, and would leave git's locks behind.
         done = subprocess.run(
-            ["git", *arguments], cwd=folder, input=data, env=environment, capture_output=True, check=False
+            ["git", *arguments],
+            cwd=folder,
+            input=data,
+            env=environment,
+            capture_output=True,
+            check=False,
+            start_new_session=True,
         )
     except FileNotFoundError as error:
-        missing_git = error.filename == "git"
-        what, todo = ("git is not installed", "install git") if missing_git else ("no such folder", "check the path")
-        raise GitError(what, where=str(folder), todo=todo) from None
+        if error.filename == "git":
+            raise GitMissingError("git is not installed", todo="install git (sudo apt-get install git)") from None
+        raise GitError("no such folder", where=str(folder), todo="check the path") from None
+    except PermissionError:
+        raise GitError("cannot be entered", where=str(folder), todo="check its permissions") from None
     if done.returncode:
-        words = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        raise GitError(f"git {arguments[0]} failed ({words[-1]})", where=str(folder), todo="see `git status`")
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        # What follows its `fatal:` is advice for somebody who typed the command.
+        word = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1])
+        raise GitError(f"git {_subcommand(arguments)} failed ({word})", where=str(folder), todo="see `git status`")
     return done.stdout
+
+
+def _subcommand(arguments: tuple[str, ...]) -> str:
+    """`add` of `-c name=value add …`."""
+    rest = list(arguments)
+    while len(rest) > 2 and rest[0] == "-c":
+        del rest[:2]
+    return rest[0]

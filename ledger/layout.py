@@ -33,6 +33,20 @@ KINDS = {
 }
 """What is wrong with each kind of entry that is not a plain file."""
 
+REPLACED = {
+    "link": "was replaced by a symbolic link",
+    "folder": "was replaced by a folder: the sealed file is missing",
+    "special": "was replaced by something that is neither file nor folder",
+    "unreadable": "cannot be read",
+}
+"""What is wrong where an entry of each kind stands in the place of something that was sealed."""
+TODO = {
+    "link": "restore what was sealed from git",
+    "folder": "restore the file from git",
+    "special": "restore what was sealed from git",
+    "unreadable": "check its permissions",
+}
+
 _PLAN = re.compile(r"plan-[0-9a-f]{16}\.json")
 _RUN_ID = re.compile(r"[0-9a-f]{16}")
 
@@ -62,7 +76,7 @@ def survey(evidence: Path) -> Survey:
         if path.name in LOCAL or (path.name in NOT_EVIDENCE and kind == "file"):
             continue
         if kind != "folder":
-            found.report(path, _stray(kind), code="link" if kind == "link" else "stray")
+            found.report(path, _stray(kind), _todo(kind), "link" if kind == "link" else "stray")
         elif path.name == status.FOLDER:
             _status(found, path)
         elif path.name in BESIDE:
@@ -145,31 +159,33 @@ def _benchmark(found: Survey, folder: Path) -> None:
         elif kind == "folder":
             found.report(path, "is not a day's folder (YYYY-MM-DD)" + _moved_run(path))
         else:
-            found.report(path, _stray(kind), code="link" if kind == "link" else "stray")
+            found.report(path, _stray(kind), _todo(kind), "link" if kind == "link" else "stray")
 
 
 def _date(found: Survey, folder: Path) -> None:
     for path, kind in _below(found, folder):
         if kind == "folder" and FOLDER.fullmatch(path.name):
             found.runs.append(RunFolder(path))
+        elif kind == "folder" and _PLAN.fullmatch(path.name):
+            found.report(path, REPLACED["folder"].replace("sealed file", "plan"), TODO["folder"])
         elif kind == "folder":
             found.report(path, "is not named <stack>-<id>" + _moved_run(path), "give it back its name, or take it out")
         elif kind == "file" and _PLAN.fullmatch(path.name):
             found.plans.append(path)
         else:
-            found.report(path, _stray(kind), code="link" if kind == "link" else "stray")
+            found.report(path, _stray(kind), _todo(kind), "link" if kind == "link" else "stray")
 
 
 def _status(found: Survey, folder: Path) -> None:
     for run, kind in _below(found, folder):
         if kind != "folder" or not _RUN_ID.fullmatch(run.name):
-            found.report(run, "is not the folder of a run's status records")
+            found.report(run, "is not the folder of a run's status records", _todo(kind))
             continue
         for path, each in _below(found, run):
             if each == "file" and path.suffix == ".json" and not path.name.startswith("."):
                 found.records.append(path)
             else:
-                found.report(path, "is not a status record")
+                found.report(path, "is not a status record", _todo(each))
 
 
 def _is_date(name: str) -> bool:
@@ -182,6 +198,13 @@ def _is_date(name: str) -> bool:
 
 def _stray(kind: str) -> str:
     return KINDS["link"] if kind == "link" else f"is a stray {'file' if kind == 'file' else kind}"
+
+
+def _todo(kind: str) -> str:
+    """What to do about an entry; a link may stand where evidence stood, and taking it out alone would lose that."""
+    return (
+        "restore from git what stood there, if anything did, and take the link out" if kind == "link" else "take it out"
+    )
 
 
 def _moved_run(folder: Path) -> str:

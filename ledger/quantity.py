@@ -5,8 +5,10 @@ Times are seconds, sizes bytes, shares 0 to 1. Formatting for people is the site
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
+from typing import Any
 
 SECONDS = {
     "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0,
@@ -23,35 +25,61 @@ _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z
 _LIMIT = re.compile(r"\s*(<=|>=|<|>)\s*(.+)")
 
 
-def _parse(text: str | int | float, units: dict[str, float] | dict[str, int], what: str) -> float:
-    if isinstance(text, bool):
-        raise ValueError(f"must be {what}, got {text}")
-    if isinstance(text, int | float):
-        return float(text)
-    match = _NUMBER.fullmatch(text)
-    if not match:
-        raise ValueError(f"must be {what}, got {text!r}")
-    number, unit = float(match[1]), match[2]
-    if not unit:
-        return number
-    if unit not in units:
-        raise ValueError(f"must be {what}, got the unit {unit!r} (known: {', '.join(units)})")
-    return number * units[unit]
+def _parse(value: Any, units: dict[str, float] | dict[str, int], what: str) -> float:
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    if match is not None:
+        unit = match[2]
+        if unit and unit not in units:
+            raise ValueError(f"must be {what}, got the unit {unit!r} (known: {', '.join(units)})")
+        number = float(match[1]) * (units[unit] if unit else 1)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value) if abs(value) < _ABSURD else math.inf
+    else:
+        raise ValueError(f"must be {what}, got {shown(value)}")
+    if not math.isfinite(number):
+        raise ValueError(f"must be {what}, and finite, got {shown(value)}")
+    return number
 
 
-def duration(text: str | int | float) -> float:
+_ABSURD = 1e300
+"""What is larger, such as an integer of thousands of digits, is no number here."""
+
+
+def shown(value: Any) -> str:
+    """A value as an error message quotes it: as YAML writes it, and not too long."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int) and abs(value) >= 10**40:
+        return "a number of more than 40 digits"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def duration(text: Any) -> float:
     """Seconds from `10 min`, `500 ms` or a bare number of seconds. Raises ValueError."""
     return _parse(text, SECONDS, "a duration such as '10 min'")
 
 
-def size(text: str | int | float) -> int:
+def size(text: Any) -> int:
     """Bytes from `2 GiB`, `500 MB` or a bare number of bytes. Raises ValueError."""
     return round(_parse(text, BYTES, "a size such as '2 GiB'"))
 
 
-def share(text: str | int | float) -> float:
+def share(text: Any) -> float:
     """A share from `5%` or `0.05`. Raises ValueError."""
     return _parse(text, SHARES, "a share such as '5%'")
+
+
+def number(text: Any) -> float:
+    """A finite number; YAML reads `1e-3` as text, so that text which is a number is one too. Raises ValueError."""
+    return _parse(text, {}, "a number")
+
+
+def whole(value: Any) -> int:
+    """A whole number, and neither text nor true. Raises ValueError."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"must be a whole number, got {shown(value)}")
+    return value
 
 
 @dataclass(frozen=True)
@@ -76,9 +104,17 @@ class Limit:
         return self.operator.startswith("<")
 
 
-def limit(text: str) -> Limit:
+def limit(text: Any) -> Limit:
     """A limit from `<= 500 ms`, `>= 99%` or `< 2 GiB`. Raises ValueError."""
     match = _LIMIT.fullmatch(text) if isinstance(text, str) else None
     if not match:
-        raise ValueError(f"must be a limit such as '<= 500 ms', got {text!r}")
+        raise ValueError(f"must be a limit such as '<= 500 ms', got {shown(text)}")
     return Limit(match[1], _parse(match[2], {**SECONDS, **BYTES, **SHARES}, "a number with a unit of time, size or %"))
+
+
+def base_unit(limit_text: str) -> str | None:
+    """The base unit (`s`, `B`, `share`) that a limit is written in; None for a bare number."""
+    match = _NUMBER.fullmatch(limit_text.lstrip(" <>="))
+    written = match[2] if match else ""
+    known = {"s": set(SECONDS), "B": set(BYTES), "share": set(SHARES)}
+    return next((base for base, units in known.items() if written in units), None)

@@ -46,6 +46,8 @@ class Report:
     records: tuple[StatusRecord, ...]
     findings: tuple[Finding, ...]
     """Those of all runs and those of what lies around them."""
+    warnings: tuple[Finding, ...] = ()
+    """What may be wrong, or may be as it should: the evidence alone cannot tell."""
 
     @property
     def files(self) -> int:
@@ -95,7 +97,8 @@ def verify_evidence(evidence: Path, progress: Callable[[list[RunFolder]], Iterat
     plans, broken = plan_file.check_plans(evidence, found.plans)
     runs = [(check.folder, check.run) for check in checks if check.run is not None]
     findings += [*broken, *plan_file.check_against_runs(plans, runs), *_counted_twice(runs, records)]
-    return Report(tuple(checks), len(found.plans), tuple(records), tuple(findings))
+    warnings = tuple(_without_run(evidence, found.plans, plans, [run for _, run in runs]))
+    return Report(tuple(checks), len(found.plans), tuple(records), tuple(findings), warnings)
 
 
 def find_runs(evidence: Path, names: tuple[str, ...]) -> list[RunFolder]:
@@ -138,7 +141,8 @@ class _Check:
         """The manifest is a file whose bytes give the folder's id."""
         path = self.folder.path / manifest.NAME
         if not path.is_file() or path.is_symlink():
-            self.report("missing", manifest.NAME, "is missing, so nothing shows what was sealed")
+            how = "was replaced by a symbolic link" if path.is_symlink() else "is missing"
+            self.report("missing", manifest.NAME, f"{how}, so nothing shows what was sealed")
             return
         try:
             data = self.folder.bytes(manifest.NAME)
@@ -159,7 +163,9 @@ class _Check:
             if name not in emptied:  # there the missing files are reported
                 self._present(name, kind, digests.get(name))
         for name in sorted(set(digests) - set(present)):
-            if self.redacted.get(name) == digests[name]:
+            if any(other.startswith(f"{name}/") for other in present):
+                self.report("missing", name, "was replaced by a folder", RESTORE)
+            elif self.redacted.get(name) == digests[name]:
                 self.absent.append(name)
             else:
                 self.report("missing", name, "is missing")
@@ -169,9 +175,13 @@ class _Check:
     def _present(self, name: str, kind: str, sha256: str | None) -> None:
         if name == manifest.NAME and kind == "file":
             return
+        if kind != "file" and (sha256 is not None or name == manifest.NAME or self._stands_for(name)):
+            self.report("missing" if kind == "folder" else kind, name, layout.REPLACED[kind], layout.TODO[kind])
+            return
         if kind != "file" or sha256 is None:
             what = layout.KINDS[kind] if kind != "file" else "is an extra file, which was not sealed"
-            self.report("extra" if kind in {"file", "folder"} else kind, name, what, "take it out")
+            todo = "check its permissions" if kind == "unreadable" else "take it out"
+            self.report("extra" if kind in {"file", "folder"} else kind, name, what, todo)
             return
         try:
             self.files += 1
@@ -179,6 +189,10 @@ class _Check:
                 self.report("changed", name, "is not what was sealed: its sha256 differs from the manifest's")
         except OSError as error:
             self.report("unreadable", name, f"cannot be read ({error.strerror})", "check its permissions")
+
+    def _stands_for(self, name: str) -> bool:
+        """Whether a folder with sealed files should be where something else is."""
+        return self.digests is not None and _holds(name, self.digests)
 
     def run_json(self) -> None:
         """run.json can be read and says what the folder's path says."""
@@ -246,6 +260,30 @@ def _records(evidence: Path, found: layout.Survey) -> tuple[list[StatusRecord], 
         ]
         records.append(record)
     return records, findings
+
+
+def _without_run(evidence: Path, paths: list[Path], plans: plan_file.Plans, runs: list[Run]) -> Iterator[Finding]:
+    """Planned launches of which no run is there, nor one of the same trial in another batch.
+
+    A plan says what a batch set out to launch. One that was interrupted, or runs now, leaves the same trace as one
+    whose run folders were taken away, so this is no more than a warning.
+    """
+    sealed = {run.trial_key for run in runs}
+    for path in paths:
+        benchmark, batch = path.parents[1].name, path.stem.removeprefix("plan-")
+        planned = plans.get((benchmark, batch), set())
+        open_ = sorted(order for key, order in planned if key not in sealed)
+        if not open_:
+            continue
+        last = max((run.launch_order for run in runs if run.batch == batch), default=0)
+        what = f"{len(open_)} of its {len(planned)} launches have no run, the first is launch {open_[0]}: "
+        what += "it was interrupted or runs now, or run folders were taken away"
+        if open_[0] < last:
+            what += f"; launch {last} has one, so that an interruption alone does not account for it"
+        todo = (
+            "compare with what a branch holds (`stackproof verify --base REV`), or run `collect` again to launch them"
+        )
+        yield Finding("plan_unfinished", path.relative_to(evidence).as_posix(), None, what, todo)
 
 
 def _counted_twice(runs: list[tuple[RunFolder, Run]], records: list[StatusRecord]) -> Iterator[Finding]:

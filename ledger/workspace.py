@@ -8,9 +8,15 @@ from typing import Any
 
 import yaml
 
+from ledger import quantity
 from ledger.errors import InputError
+from ledger.suggestion import nearest
 
 CONFIG = "mkdocs.yml"
+FOLDERS = ("evidence", "benchmarks")
+"""Options of `extra.stackproof`: folders that lie elsewhere than under these names."""
+OF_THE_SITE = ("trace_viewer",)
+"""Further ones, which the site reads and checks."""
 LOCAL = ".stackproof"
 """Folder for what can be made again: caches, generated pages. Never committed."""
 
@@ -90,9 +96,28 @@ _AnyTagLoader.add_multi_constructor("", lambda *_: None)
 def _options(config: Path) -> dict[str, Any]:
     try:
         data = yaml.load(config.read_text(encoding="utf-8"), Loader=_AnyTagLoader)  # noqa: S506 (a SafeLoader)
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
-        line = str(error).splitlines()[0]
+    except RecursionError:
+        raise InputError("nests too deep", where=str(config), todo="correct the file") from None
+    # PyYAML's own constructors break in their own ways on text that its tag does not fit, such as `!!bool foo`.
+    except (yaml.YAMLError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
+        line = next(iter(str(error).splitlines()), type(error).__name__)
         raise InputError(f"cannot be read ({line})", where=str(config), todo="correct the file") from None
     extra = (data or {}).get("extra") if isinstance(data, dict) else None
     options = (extra or {}).get("stackproof") if isinstance(extra, dict) else None
-    return options if isinstance(options, dict) else {}
+    return _checked(options, config) if isinstance(options, dict) else {}
+
+
+def _checked(options: dict[Any, Any], config: Path) -> dict[str, Any]:
+    """The options, when each is known and names a folder below the workspace or beside it. Raises InputError."""
+    for key, value in options.items():
+        if key in OF_THE_SITE:
+            continue
+        if key not in FOLDERS:
+            what, todo = f"extra.stackproof.{key}: unknown option", nearest(str(key), (*FOLDERS, *OF_THE_SITE))
+        elif not isinstance(value, str) or not value.strip(" ./"):
+            what = f"extra.stackproof.{key}: must be a folder's path, got {quantity.shown(value)}"
+            todo = f"write one, such as `{key}`"
+        else:
+            continue
+        raise InputError(what, where=str(config), todo=todo)
+    return options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,16 @@ Location = tuple[str | int, ...]
 _DEEPEST = 50
 _MOST_VALUES = 100_000
 """Far beyond any file that people write: what nests deeper, or repeats itself into more, is made to do harm."""
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+_KINDS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map"))
+"""What a value may be: the kinds that JSON knows too."""
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that keeps dates as text and refuses a key that stands twice, and nesting without an end."""
+    """SafeLoader that keeps dates as text and refuses what no file here needs.
+
+    That is a key that stands twice or is no plain text, a tag such as `!!set`, and nesting without an end.
+    """
 
     _depth = 0
 
@@ -34,13 +41,33 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
-        for key, _ in node.value:
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a key must be plain text, not a list or mapping", key.start_mark
+                )
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key.value!r} stands twice", key.start_mark
                 )
             seen.add(key.value)
         return super().construct_mapping(node, deep)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if node.tag not in _KINDS:
+            kind = node.tag.replace("tag:yaml.org,2002:", "!!")
+            raise yaml.constructor.ConstructorError(None, None, f"the tag {kind} has no meaning here", node.start_mark)
+        try:
+            value = super().construct_object(node, deep)
+        except (ValueError, KeyError, IndexError, AttributeError) as error:
+            # PyYAML's own constructors break on text that its tag does not fit, such as `!!bool foo`.
+            kind = node.tag.replace("tag:yaml.org,2002:", "!!")
+            what = f"{str(node.value)[:60]!r} is no {kind}"
+            raise yaml.constructor.ConstructorError(None, None, what, node.start_mark) from error
+        if isinstance(value, str) and _NO_TEXT.search(value):
+            what = f"{value[:60]!r} holds a NUL or half a character, which neither a file name nor a program can take"
+            raise yaml.constructor.ConstructorError(None, None, what, node.start_mark)
+        return value
 
 
 _Loader.yaml_implicit_resolvers = {

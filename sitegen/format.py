@@ -7,8 +7,11 @@ significant digits. A value that is not there is an en dash, never a zero.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import wraps
 
 ABSENT = "–"
+MINUS = "\N{MINUS SIGN}"
 SIGNIFICANT = 3
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -16,6 +19,18 @@ _BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")
 _SUFFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 
+def _true_minus(text: Callable[[float | None], str]) -> Callable[[float | None], str]:
+    """The same function with a true minus sign before negative values, as `difference` writes it."""
+
+    @wraps(text)
+    def signed(value: float | None) -> str:
+        found = text(value)
+        return found.replace("-", MINUS, 1) if found.startswith("-") else found
+
+    return signed
+
+
+@_true_minus
 def number(value: float | None) -> str:
     """A plain number with three significant digits: `61.2`, `0.00123`, `12,300`."""
     if value is None or not math.isfinite(value):
@@ -31,6 +46,7 @@ def number(value: float | None) -> str:
     return f"{rounded:,.{decimals}f}"
 
 
+@_true_minus
 def seconds(value: float | None) -> str:
     """A time given in seconds: `61.2 ms`, `3.40 s`, `12 min 5 s`, `2 h 3 min`."""
     if value is None or not math.isfinite(value):
@@ -46,6 +62,7 @@ def seconds(value: float | None) -> str:
     raise AssertionError("the last unit takes every value")
 
 
+@_true_minus
 def bytes_(value: float | None) -> str:
     """A size given in bytes, in binary units: `1.53 GiB`, `200 MiB`, `17 B`."""
     if value is None or not math.isfinite(value):
@@ -57,6 +74,7 @@ def bytes_(value: float | None) -> str:
     return f"{value:,.0f} B"
 
 
+@_true_minus
 def share(value: float | None) -> str:
     """A share from 0 to 1 as a percentage: `12.3 %`, `5 %`, `100 %`."""
     if value is None or not math.isfinite(value):
@@ -65,15 +83,17 @@ def share(value: float | None) -> str:
     return f"{percent:.0f} %" if percent == round(percent) else f"{percent:.1f} %"
 
 
-def ratio(value: float | None) -> str:
-    """A ratio with two decimals, three where it is close to one: `0.70`, `1.42`, `0.997`."""
+def ratio(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """A ratio with two decimals, three where it is close to one: `0.70`, `1.42`, `0.997`.
+
+    Beside an interval it gets as many decimals as the bounds.
+    """
     if value is None or not math.isfinite(value):
         return ABSENT
-    if abs(value - 1) < 0.095:
-        return f"{value:.3f}"
-    return f"{value:.2f}" if 0.1 <= abs(value) < 100 else number(value)
+    return _ratio(value, _decimals(low, high, value))
 
 
+@_true_minus
 def times(value: float | None) -> str:
     """How many times as much: `1.42`, `1.04`, `12.3`."""
     if value is None or not math.isfinite(value):
@@ -105,7 +125,7 @@ def difference(amount: float | None, unit: str) -> str:
     text = value(abs(amount), unit)
     if amount == 0:
         return text
-    return f"+{text}" if amount > 0 else f"\N{MINUS SIGN}{text}"
+    return f"+{text}" if amount > 0 else f"{MINUS}{text}"
 
 
 def interval(low: float | None, high: float | None, unit: str) -> str:
@@ -115,20 +135,33 @@ def interval(low: float | None, high: float | None, unit: str) -> str:
     return f"{value(low, unit)} to {value(high, unit)}"
 
 
-def ratios(low: float | None, high: float | None) -> str:
+def ratios(low: float | None, high: float | None, center: float | None = None) -> str:
     """Two bounds of a ratio: `0.69 to 0.72`; as many decimals as it takes to tell them apart, up to five."""
     if low is None or high is None:
         return ABSENT
-    for text in (ratio, lambda each: f"{each:.3f}", lambda each: f"{each:.4f}"):
-        if text(low) != text(high):
-            return f"{text(low)} to {text(high)}"
-    return f"{low:.5f} to {high:.5f}"
+    decimals = _decimals(low, high, center)
+    return f"{_ratio(low, decimals)} to {_ratio(high, decimals)}"
 
 
 def count(amount: int, noun: str, plural: str | None = None) -> str:
     """A count with its noun: `1 launch`, `5 launches`."""
     many = plural or (f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s")
     return f"{amount:,} {noun if amount == 1 else many}"
+
+
+def _decimals(*values: float | None) -> int:
+    """Decimals for ratios that stand side by side: enough for the one nearest to 1, and to tell them apart."""
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    least = 3 if any(abs(value - 1) < 0.095 for value in known) else 2
+    bounds = {value for value in values[:2] if value is not None}
+    for decimals in range(least, 5):
+        if len({_ratio(value, decimals) for value in bounds}) == len(bounds):
+            return decimals
+    return 5 if len(bounds) > 1 else least
+
+
+def _ratio(value: float, decimals: int) -> str:
+    return f"{value:.{decimals}f}" if 0.1 <= abs(value) < 100 else number(value)
 
 
 def _fixed(rounded: float) -> str:

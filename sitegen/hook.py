@@ -7,6 +7,7 @@ need (style sheets, scripts, the search shim for file://) comes from the install
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from mkdocs.plugins import event_priority
 
 from ledger import workspace as workspaces
 from ledger.errors import StackproofError
+from sitegen import site_folder
 from sitegen.pages import ASSETS_PATH, write
 
 PAGES = "pages"
@@ -32,7 +34,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     target = workspace.local / PAGES
     docs = Path(config.extra.setdefault(_HAND_WRITTEN, config.docs_dir))
     try:
+        site_folder.check(workspace, docs, Path(config.site_dir))  # MkDocs empties it after this
         site = write(workspace, target, docs, config.site_name)
+        site_folder.mark(Path(config.site_dir))  # now, so that a build which is broken off can be done again
     except StackproofError as error:
         raise PluginError(error.diagnostics()) from error
     for finding in site.findings:
@@ -40,6 +44,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     config.docs_dir = str(target)
     if config.nav is None:
         config.nav = site.navigation
+    config.site_url = config.site_url or _pages_address()
     _dress(config)
     return config
 
@@ -52,6 +57,19 @@ def on_serve(server: Any, config: MkDocsConfig, builder: Any) -> Any:  # noqa: A
         if folder.is_dir():
             server.watch(str(folder))
     return server
+
+
+def _pages_address() -> str:
+    """Where GitHub Pages publishes what a GitHub workflow builds; else nothing.
+
+    A page for unknown addresses (404.html) cannot know how deep it is asked for, so its links need the site's address.
+    """
+    owner, _, name = os.environ.get("GITHUB_REPOSITORY", "").partition("/")
+    here = os.environ.get("GITHUB_ACTIONS") == "true" and os.environ.get("GITHUB_SERVER_URL") == "https://github.com"
+    if not (here and owner and name):
+        return ""
+    top = f"https://{owner.lower()}.github.io/"
+    return top if f"https://{name.lower()}/" == top else f"{top}{name}/"
 
 
 def _dress(config: MkDocsConfig) -> None:

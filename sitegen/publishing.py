@@ -61,7 +61,8 @@ def serve(workspace: Workspace, address: str, open_browser: bool) -> None:
 def _configuration(workspace: Workspace, site_dir: Path | None) -> Any:
     from mkdocs.config import load_config  # noqa: PLC0415 (MkDocs is slow to import)
 
-    changes = {"site_dir": str(site_dir.resolve())} if site_dir else {}
+    # Absolute, but links as they are: the hook looks where they lead.
+    changes = {"site_dir": str(site_dir.absolute())} if site_dir else {}
     config = load_config(str(workspace.root / CONFIG), **changes)
     _check_hook(config)
     return config

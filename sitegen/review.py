@@ -6,6 +6,7 @@ the state after is the workspace as it lies on disk.
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from ledger import append_only, verify, workspace
 from ledger.append_only import Change
+from ledger.canonical import SHORT
 from ledger.checkout import write_tree
 from ledger.errors import StackproofError
 from ledger.finding import Finding
@@ -20,11 +22,14 @@ from ledger.run import Run, State
 from ledger.status import StatusRecord
 from ledger.verify import Report
 from ledger.workspace import Workspace
+from ledger.yaml_file import read_yaml
 from sitegen.comparison import judge_all
 from sitegen.comparison.verdict import Decision, Verdict
 
 NOT_DECLARED = "not declared"
 NOT_JUDGED = "could not be judged"
+NOTHING = "nothing"
+_JUDGED = frozenset({"envelope", "comparisons", "workload", "question"})
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,23 @@ class VerdictChange:
 
 
 @dataclass(frozen=True)
+class DeclaredChange:
+    """One field of a benchmark file that the branch changes."""
+
+    benchmark: str
+    field: str
+    """`envelope.limits.peak_memory`, `comparisons.slow-vs-fast.threshold`."""
+    before: str
+    after: str
+
+    @property
+    def judged(self) -> bool:
+        """Whether verdicts rest on it, so that they would differ if it had been declared before the launches."""
+        path = self.field.split(".")
+        return (path[2] if path[0] == "profiles" and len(path) > 2 else path[0]) in _JUDGED
+
+
+@dataclass(frozen=True)
 class Outcomes:
     """How the added runs of one stack ended."""
 
@@ -77,6 +99,8 @@ class Review:
     """Problems that the merge base has as well."""
     verdicts: tuple[VerdictChange, ...]
     records: tuple[StatusRecord, ...]
+    declared: tuple[DeclaredChange, ...] = ()
+    """Fields of benchmark files that the merge base has with another value; those that are judged by come first."""
 
     @property
     def outcomes(self) -> list[Outcomes]:
@@ -100,6 +124,8 @@ class _Before:
     verdicts: dict[tuple[str, str], str]
     judged: bool
     findings: frozenset[Finding]
+    fields: dict[str, dict[str, str]]
+    """{benchmark: {field: value}} of its benchmark files."""
 
 
 def review(here: Workspace, base: str) -> Review:
@@ -116,12 +142,15 @@ def review(here: Workspace, base: str) -> Review:
         base=base,
         change=change,
         runs=tuple(
-            AddedRun(each.folder.name, each.run) for each in report.checks if each.folder.name not in change.before.runs
+            AddedRun(each.folder.name, each.run)
+            for each in report.checks
+            if each.folder.run_id not in {name[-SHORT:] for name in change.before.runs}  # moved is not added
         ),
         violations=tuple(violations),
         already_broken=len(report.findings) - len(fresh),
         verdicts=tuple(_compare(before, verdicts, judged=problem is None)),
         records=tuple(record for record in report.records if _record_path(record) not in change.before.kinds),
+        declared=tuple(_declared(before.fields, _fields(here))),
     )
 
 
@@ -139,13 +168,47 @@ def _before(here: Workspace, change: Change) -> _Before:
         config = append_only.read_tree(change.repository, change.base, root).only(workspace.CONFIG)
         write_tree(config, folder)
         if not (folder / workspace.CONFIG).is_file():
-            return _Before({}, judged=True, findings=frozenset())
+            return _Before({}, judged=True, findings=frozenset(), fields={})
         there = workspace.find(folder)
         benchmarks = "/".join(part for part in (root, there.benchmarks.relative_to(folder).as_posix()) if part)
         write_tree(append_only.read_tree(change.repository, change.base, benchmarks), there.benchmarks)
         write_tree(change.before, there.evidence)
         verdicts, problem = _verdicts(there)
-        return _Before(verdicts, problem is None, frozenset(_verify(there.evidence).findings))
+        return _Before(verdicts, problem is None, frozenset(_verify(there.evidence).findings), _fields(there))
+
+
+def _fields(here: Workspace) -> dict[str, dict[str, str]]:
+    """Every leaf of every benchmark file that is YAML, as it is written."""
+    found = {}
+    for path in here.benchmark_files():
+        with contextlib.suppress(StackproofError):
+            found[path.stem] = dict(_leaves(read_yaml(path).data, ""))
+    return found
+
+
+def _leaves(data: object, at: str) -> Iterator[tuple[str, str]]:
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from _leaves(value, f"{at}.{key}" if at else str(key))
+    elif isinstance(data, list) and all(
+        isinstance(each, dict) and {"baseline", "candidate"} <= set(each) for each in data
+    ):
+        for each in data:
+            yield from _leaves(each, f"{at}.{each['baseline']}-vs-{each['candidate']}")
+    else:
+        yield at, "null" if data is None else str(data)
+
+
+def _declared(before: dict[str, dict[str, str]], after: dict[str, dict[str, str]]) -> list[DeclaredChange]:
+    """What benchmark files of the base say differently now; a new file changes nothing that was declared."""
+    found = [
+        DeclaredChange(name, field, then.get(field, NOTHING), now.get(field, NOTHING))
+        for name, then in before.items()
+        for now in [after.get(name, {})]
+        for field in dict.fromkeys((*then, *now))
+        if then.get(field) != now.get(field)
+    ]
+    return sorted(found, key=lambda each: (not each.judged, each.benchmark))
 
 
 def _verify(evidence: Path) -> Report:

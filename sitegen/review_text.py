@@ -46,6 +46,7 @@ def to_json(review: Review) -> dict[str, Any]:
         "verdicts": [{**asdict(each), "changed": each.changed} for each in review.verdicts],
         "violations": [each.to_json() for each in review.violations],
         "status_records": [each.to_json() for each in review.records],
+        "declared": [{**asdict(each), "judged": each.judged} for each in review.declared],
         "already_broken": review.already_broken,
     }
 
@@ -58,6 +59,8 @@ def headline(review: Review) -> str:
     else:
         parts = [added, "all intact" if review.runs else "nothing broken"]
     records = [f"{counted(len(review.records), 'status record')} added"] if review.records else []
+    if review.declared:
+        records.append(f"{counted(len(review.declared), 'declared field')} changed")
     return ", ".join([*parts, *records, _verdicts(review.verdicts)])
 
 

@@ -74,6 +74,16 @@ def plain(text: object) -> str:
     return value if isinstance(value, str) else str(text)
 
 
+def breakable(path: object) -> Markup:
+    """A dotted path or id that may break after its dots and dashes, so that a narrow column holds it."""
+    return Markup(re.sub(r"([._-])", r"\1<wbr>", str(escape(path))))  # noqa: S704 (escaped)
+
+
+def command(text: object) -> Markup:
+    """A command that may break between its words, but not at the dashes of an option."""
+    return Markup(re.sub(r"(?<= )(--[a-z-]+)", r'<span class="sp-word">\1</span>', str(lines(text))))  # noqa: S704 (escaped)
+
+
 def moment(when: datetime | str) -> str:
     """A time in UTC to the second."""
     return when if isinstance(when, str) else when.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -97,6 +107,7 @@ def _environment() -> jinja2.Environment:
         "ratio": people.ratio,
         "ratios": people.ratios,
         "difference": people.difference,
+        "interval": people.interval,
         "markdown": markdown,
         "island": island,
         "front_matter": front_matter,
@@ -105,5 +116,7 @@ def _environment() -> jinja2.Environment:
         "lines": lines,
         "moment": moment,
         "plain": plain,
+        "breakable": breakable,
+        "command": command,
     }
     return environment

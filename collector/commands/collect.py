@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections import Counter
 from datetime import datetime
 
@@ -11,12 +10,14 @@ import click
 
 from collector import batch
 from collector.engines.local import LocalEngine
+from collector.interrupts import Interrupts
 from collector.plan import Plan
 from collector.progress import Progress
 from collector.settled import SealedRuns
 from ledger import benchmark as benchmark_file
 from ledger import workspace as workspaces
-from ledger.benchmark import BenchmarkFile
+from ledger.benchmark import MOST_REPEATS, BenchmarkFile
+from ledger.plain_text import neutral
 from ledger.run import State
 
 ENGINES = {"local": LocalEngine}
@@ -25,8 +26,12 @@ ENGINES = {"local": LocalEngine}
 @click.command(epilog="Example: stackproof collect cpu-training --profile demo")
 @click.argument("benchmark")
 @click.option("--stack", "stacks", multiple=True, metavar="NAME", help="Only this stack (may be given again).")
-@click.option("--repeats", type=click.IntRange(min=1), help="Timed launches of each stack, instead of the file's.")
-@click.option("--profiled", type=click.IntRange(min=0), help="Profiled launches of each stack, instead of the file's.")
+@click.option(
+    "--repeats", type=click.IntRange(1, MOST_REPEATS), help="Timed launches of each stack, instead of the file's."
+)
+@click.option(
+    "--profiled", type=click.IntRange(0, MOST_REPEATS), help="Profiled launches of each stack, instead of the file's."
+)
 @click.option("--profile", metavar="NAME", help="A named short form in the file, such as `demo`.")
 @click.option("--engine", type=click.Choice(list(ENGINES)), default="local", show_default=True, help="Where to launch.")
 @click.option("--retry-failed", is_flag=True, help="Launch failed trials again.")
@@ -54,22 +59,25 @@ def command(
 ) -> int:
     """Run what BENCHMARK still lacks: plan, launch, seal and commit its trials.
 
-    BENCHMARK is a file or a name in the workspace's benchmarks. Run it again and it does only what is missing.
+    BENCHMARK is a file or a name in the workspace's benchmarks. Run it again and it does only what is missing. Ctrl-C
+    stops it: the trial that runs is ended and sealed as cancelled, and nothing more is launched.
+
+    The commit holds the new evidence and nothing else, whatever is staged; it is made without git's commit hooks.
     """
     workspace = workspaces.find()
     file = benchmark_file.read(workspace.find_benchmark(benchmark), profile)
     options = batch.Options(stacks, repeats, profiled, retry_failed, not no_commit)
     if dry_run:
-        _print_plan(batch.make_plan(workspace, file, options), file, workspace, output)
+        plan = batch.make_plan(workspace, file, options)
+        for warning in plan.warnings:
+            click.echo(f"warning: {neutral(warning)}", err=True)
+        _print_plan(plan, file, workspace, output)
         return 0
-    signal.signal(signal.SIGTERM, _interrupt)
-    result = batch.collect(workspace, file, ENGINES[engine](), options, Progress())
-    _print_result(result, output)
+    interrupts = Interrupts()
+    with interrupts.caught():
+        result = batch.collect(workspace, file, ENGINES[engine](), options, Progress(), interrupts)
+        _print_result(result, output)
     return 130 if result.interrupted else 0
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _print_plan(plan: Plan, file: BenchmarkFile, workspace: workspaces.Workspace, output: str) -> None:
@@ -87,19 +95,23 @@ def _print_plan(plan: Plan, file: BenchmarkFile, workspace: workspaces.Workspace
 
 
 def _expected(plan: Plan, file: BenchmarkFile, sealed: SealedRuns) -> str:
-    """How long the launches will take, by earlier ones of the same stack and role; else the most they may take."""
+    """How long the launches will take, by earlier ones of the same stack, role and workload; else their limit."""
     sealed.refresh()
     seen: dict[tuple[str, str], list[float]] = {}
     for run in sealed.all():
-        took = datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)
-        seen.setdefault((run.stack, run.role), []).append(took.total_seconds())
+        if run.workload_digest == plan.workload_digest:
+            took = datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)
+            seen.setdefault((run.stack, run.role), []).append(took.total_seconds())
     known = [seen[key] for each in plan.launches if (key := (each.stack_name, each.role)) in seen]
     expected = sum(sum(times) / len(times) for times in known)
     unknown = len(plan.launches) - len(known)
-    words = [f"expected time: about {expected / 60:.1f} min, by earlier launches"] if known else []
+    words = (
+        [f"expected time: about {expected / 60:.1f} min for {len(known)} of them, by earlier launches"] if known else []
+    )
     if unknown:
-        limit = unknown * file.benchmark.timeout / 60
-        words.append(f"{unknown} launch{'es' if unknown != 1 else ''} never seen before: at most {limit:.0f} min")
+        limit, most = file.benchmark.timeout, unknown * file.benchmark.timeout / 60
+        count = f"{unknown} launch{'es' if unknown != 1 else ''} never made before"
+        words.append(f"{count}: time unknown, the limit is {limit:g} s each (at most {most:.0f} min)")
     return "; ".join(words)
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from collector.interrupts import Interrupts
+
 
 @dataclass(frozen=True)
 class LaunchRequest:
@@ -26,6 +28,8 @@ class LaunchRequest:
     timeout_s: float
     variables: dict[str, str]
     """Environment variables beside those that the host passes on."""
+    interrupts: Interrupts
+    """The first one ends the trial."""
 
 
 @dataclass(frozen=True)
@@ -49,5 +53,5 @@ class Engine(ABC):
     def launch(self, request: LaunchRequest, started: Callable[[int], None]) -> Exit:
         """Run to the end; `started` is told the process id above the trial's own processes.
 
-        KeyboardInterrupt ends the trial first, and returns an Exit with `cancelled`.
+        An interrupt ends the trial, and returns an Exit with `cancelled` unless the trial had ended by itself.
         """

@@ -37,9 +37,11 @@ class LocalEngine(Engine):
                 stderr=stderr,
                 start_new_session=True,
             )
-            started(process.pid)
-            _wait(process)
-        return _read(request.result, process.returncode)
+            # A second interrupt breaks the wait off: this process ends, the supervisor sees that and ends the trial.
+            with request.interrupts.acting(lambda: process.send_signal(signal.SIGTERM)):
+                started(process.pid)
+                process.wait()
+        return _read(request.result, process.returncode, bool(request.interrupts.asked))
 
 
 def _environment(request: LaunchRequest) -> dict[str, str]:
@@ -54,22 +56,9 @@ def _environment(request: LaunchRequest) -> dict[str, str]:
     return {**passed, **own, **request.variables}
 
 
-def _wait(process: subprocess.Popen[bytes]) -> None:
-    """Wait; an interrupt asks the supervisor to end the trial and waits on, a second one no longer does."""
-    try:
-        process.wait()
-    except KeyboardInterrupt:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait()
-        except KeyboardInterrupt:
-            process.kill()
-            process.wait()
-            raise
-
-
-def _read(result: Path, returncode: int) -> Exit:
+def _read(result: Path, returncode: int, asked: bool) -> Exit:
+    """How the trial ended, as the supervisor wrote it; one that died before it could launch anything wrote nothing."""
     if not result.is_file():
         name = signal.Signals(-returncode).name if returncode < 0 else None
-        return Exit(None, name, timed_out=False, cancelled=False, strays=0)
+        return Exit(None, name, timed_out=False, cancelled=asked, strays=0)
     return Exit(**json.loads(result.read_text()))

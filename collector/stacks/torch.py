@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from collector.stacks import training_card, training_output
 from collector.stacks.interface import Adapter, Ending, MissingPrerequisite, Observed, SettingsError, Trial
 from collector.stacks.launch import markov
+from ledger import benchmark_errors
 from ledger.benchmark import Benchmark
 from ledger.canonical import digest, file_digest, short_digest
 from ledger.run import Reason, Role
@@ -130,8 +131,7 @@ def _explain(error: ValidationError) -> SettingsError:
     key = str(problem["loc"][0])
     if problem["type"] == "extra_forbidden":
         return SettingsError(key, "unknown setting", KNOWN)
-    what = problem["msg"].removeprefix("Input ").replace("should", "must", 1)
-    return SettingsError(key, f"{what}, got {problem['input']!r}", KNOWN)
+    return SettingsError(key, benchmark_errors.words(problem), KNOWN)
 
 
 def _dataset_digest(benchmark: Benchmark) -> str:

@@ -1,7 +1,8 @@
 """The catalog: SQL over the run folders of one evidence folder.
 
 Folders are truth; the catalog is made from them in memory and thrown away. All access goes through `open`, so that what
-stands behind it can change. A query reads the catalog's tables and nothing else: no files, no network, no settings.
+stands behind it can change. A query reads the catalog's tables: no files, no network, and it changes
+no setting.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def open(evidence: Path, traces: Path | None = None) -> Catalog:
     """The catalog of all run folders below `evidence`; without runs its tables are empty.
 
     `traces` is where the tables of traces are kept once they are read (default: in the workspace that holds
-    `evidence`); that happens when a query first names `events` or `trace_integrity`.
+    `evidence`); that happens when a query first names `events`, `collectives` or `trace_integrity`.
     What is broken is left out and named in `Catalog.problems`. Raises InputError when `evidence` is not a readable
     folder.
     """

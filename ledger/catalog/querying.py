@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +15,7 @@ from ledger.catalog import Column, Result
 from ledger.errors import InputError
 
 WHERE = "SQL"
+_FIRST_WORD = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
 
 
 def query(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Any]) -> Result:
@@ -66,16 +69,28 @@ def describe(connection: duckdb.DuckDBPyConnection) -> list[Column]:
 
 
 def _only_select(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
-    statements = connection.extract_statements(sql)
+    statements = connection.extract_statements(_as_text(sql))
     if not statements:
         raise InputError("is empty", where=WHERE, todo='write a query, such as "SELECT * FROM runs"')
     if len(statements) > 1:
         raise InputError(f"holds {len(statements)} statements", where=WHERE, todo="run one at a time")
     if statements[0].type != duckdb.StatementType.SELECT:
-        raise InputError(
-            f"{statements[0].type.name} is not a query", where=WHERE, todo="the catalog is read with SELECT only"
-        )
+        word = _FIRST_WORD.match(sql)
+        what = f"{word[1].upper() if word else statements[0].type.name} is not a query"
+        raise InputError(what, where=WHERE, todo="the catalog is read with SELECT only")
     return statements[0]
+
+
+def _as_text(sql: str) -> str:
+    """`sql` as UTF-8 text: a shell that says nothing of UTF-8 hands its bytes over as surrogates. Raises InputError."""
+    try:
+        sql.encode()
+    except UnicodeEncodeError:
+        try:
+            return os.fsencode(sql).decode()
+        except UnicodeError:
+            raise InputError("is not UTF-8 text", where=WHERE, todo="write the query in UTF-8") from None
+    return sql
 
 
 def _explain(error: duckdb.Error) -> InputError:

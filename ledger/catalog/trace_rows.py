@@ -1,4 +1,4 @@
-"""Rows of the catalog about one run's traces: what is wrong with them."""
+"""Rows of the catalog about one run's traces: what is wrong with them, and their collectives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from ledger.catalog.arrow import Row
 from ledger.catalog.sealed_trace import SealedTrace
 from ledger.durable import storage_errors
 from ledger.errors import EvidenceError, InputError
+from ledger.traces.breakdown import explain
 from ledger.traces.cache import Cached
+from ledger.traces.collectives import across, of_rank
 from ledger.traces.derived import kept
 from ledger.traces.integrity import Finding, inspect, inspect_ranks
 from ledger.traces.trace import Trace
@@ -62,5 +64,21 @@ def _findings(common: Row, findings: Sequence[Finding]) -> list[Row]:
     return [{**common, "usable": usable, **each} for each in told or [none]]
 
 
-ROWS: dict[str, Callable[[str, Sequence[SealedTrace], Path], list[Row]]] = {"trace_integrity": integrity_rows}
+def collective_rows(run_id: str, sealed: Sequence[SealedTrace], root: Path) -> list[Row]:
+    """Rows of collectives: those of every trace of the run that can be read, matched across ranks."""
+    found = [read for trace in sealed if isinstance(read := _read(trace, root), Cached)]
+    with storage_errors(root):
+        rows = kept(root / "collectives", [read.digest for read in found], lambda: _collectives(found))
+    return [{"run_id": run_id, **row} for row in rows]
+
+
+def _collectives(found: list[Cached]) -> list[Row]:
+    traces = (read.trace() for read in found)
+    return list(across([of_rank(trace, explain(trace)) for trace in traces]).to_pylist())
+
+
+ROWS: dict[str, Callable[[str, Sequence[SealedTrace], Path], list[Row]]] = {
+    "collectives": collective_rows,
+    "trace_integrity": integrity_rows,
+}
 """{table: what makes its rows of one run}."""

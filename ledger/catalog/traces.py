@@ -31,7 +31,7 @@ from ledger.traces.interface import EVENTS
 EVENTS_SOURCE = "trace_events"
 """What the view `events` reads: a name that is registered anew once the traces are there."""
 
-_ASKED = re.compile(r"\b(events|trace_integrity)\b", re.IGNORECASE)
+_ASKED = re.compile(r"\b(events|trace_integrity|collectives)\b", re.IGNORECASE)
 _SCHEMA = pa.schema(
     [("run_id", pa.string()), ("rank", pa.int32())]
     + [(each.name, each.type.value_type if pa.types.is_dictionary(each.type) else each.type) for each in EVENTS]

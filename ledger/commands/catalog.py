@@ -11,10 +11,11 @@ import click
 
 from ledger import catalog, workspace
 from ledger.commands import rendering
+from ledger.commands.group import Group
 from ledger.commands.query import open_catalog
 
 
-@click.group(name="catalog")
+@click.group(name="catalog", cls=Group)
 def command() -> None:
     """The index over the run folders.
 

@@ -11,9 +11,11 @@ import click
 
 from ledger import catalog, workspace
 from ledger.commands import rendering
+from ledger.commands.output import check_output
 from ledger.durable import storage_errors
 from ledger.errors import InputError
 from ledger.plain_text import neutral
+from ledger.suggestion import nearest
 
 SAVED = resources.files("ledger") / "sql" / "saved"
 TITLE = "-- title: "
@@ -51,8 +53,11 @@ def command(
 ) -> None:
     """Run one SELECT over all run folders; `-` reads it from standard input.
 
-    The query sees the catalog's tables and nothing else: no files, no network. Without arguments, lists the tables and
-    the saved queries.
+    The query reads the catalog's tables: no file, no network, and it changes no setting. Without arguments, lists the
+    tables and the saved queries.
+
+    In CSV, NULL is nothing and an empty text is "", and what is no finite number is NaN, Infinity or -Infinity. JSON
+    has no such numbers: there they are null, as NULL is.
 
     \b
     Examples:
@@ -66,6 +71,8 @@ def command(
         raise click.UsageError("give one of SQL, --saved, --list and --tables")
     if format_ == "parquet" and (output is None or (sql is None and saved is None)):
         raise click.UsageError("--format parquet needs a query and --output FILE")
+    if output is not None:
+        check_output(output)
     text = _text(sql, saved)
     if text is None:
         _write(_saved_queries() if list_ else _columns() if tables else _overview(), format_, output)
@@ -100,14 +107,19 @@ def saved_names() -> list[str]:
 def saved_sql(name: str) -> str:
     """A saved query's text. Raises InputError for an unknown name."""
     if name not in saved_names():
-        raise InputError(f"no saved query {name!r}", todo=f"there are: {', '.join(saved_names())}")
+        raise InputError(f"no saved query {name!r}", todo=nearest(name, saved_names()))
     return (SAVED / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def _text(sql: str | None, saved: str | None) -> str | None:
     if saved is not None:
         return saved_sql(saved)
-    return sys.stdin.read() if sql == "-" else sql
+    if sql != "-":
+        return sql
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text", where="standard input", todo="save the query as UTF-8") from None
 
 
 def _saved_queries() -> catalog.Result:
@@ -143,13 +155,20 @@ def _write(result: catalog.Result, format_: str, output: Path | None) -> None:
 
 
 def _write_parquet(opened: catalog.Catalog, sql: str, output: Path) -> None:
-    import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import, and other formats do without)
+    import pyarrow as pa  # noqa: PLC0415 (slow to import, and other formats do without)
+    import pyarrow.parquet as pq  # noqa: PLC0415 (as above)
 
     rows = opened.arrow(sql)
-    with storage_errors(output):
-        aside = _aside(output)
-        pq.write_table(rows, aside, compression="zstd")
-        aside.replace(output)
+    aside = _aside(output)
+    try:
+        with storage_errors(output):
+            pq.write_table(rows, aside, compression="zstd")
+            aside.replace(output)
+    except pa.ArrowNotImplementedError as error:
+        what = f"holds a value that Parquet has no type for ({error})"
+        raise InputError(what, where="SQL", todo="CAST it to VARCHAR") from None
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _aside(output: Path) -> Path:

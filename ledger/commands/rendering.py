@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import re
@@ -17,17 +15,15 @@ from ledger.plain_text import markdown, neutral
 
 _NUMBERS = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(.*\))")
 _CONTROL = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_QUOTED = re.compile('[,"\r\n]')
 SIGNIFICANT = 7
 """Digits of a number that people see; CSV and JSON keep them all."""
 
 
 def as_csv(result: Result) -> str:
-    """Comma-separated values with a header; exact numbers, ISO times, NULL as nothing."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(result.columns)
-    writer.writerows([_csv_value(value) for value in row] for row in result.rows)
-    return text.getvalue()
+    """Comma-separated values with a header; exact numbers, ISO times, NULL as nothing and empty text as `""`."""
+    lines = [result.columns, *([_csv_value(value) for value in row] for row in result.rows)]
+    return "".join(",".join(map(_csv_field, line)) + "\n" for line in lines)
 
 
 def as_json(result: Result) -> str:
@@ -126,28 +122,44 @@ def _cells(result: Result) -> list[list[str]]:
     return [[neutral(cell(value)) for value in row] for row in result.rows]
 
 
+def _csv_field(value: Any) -> str:
+    if value is None:
+        return ""
+    text = str(value)
+    return '"' + text.replace('"', '""') + '"' if not text or _QUOTED.search(text) else text
+
+
 def _csv_value(value: Any) -> Any:
-    plain = _json_value(value)
+    plain = _plain(value, _csv_number)
     if isinstance(plain, bool):
         return cell(plain)
     return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list) else plain
 
 
+def _csv_number(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
 def _json_value(value: Any) -> Any:
+    return _plain(value, lambda number: number if math.isfinite(number) else None)
+
+
+def _plain(value: Any, number: Callable[[float], Any]) -> Any:
+    """A value as plain data: times as ISO text, bytes as hex digits, and what `number` makes of each number."""
     if value is None or isinstance(value, bool | int | str):
         return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Decimal):
-        return _json_value(float(value))
+    if isinstance(value, float | Decimal):
+        return number(float(value))
     if isinstance(value, datetime):
         return _iso(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, dict):
-        return {str(key): _json_value(each) for key, each in value.items()}
+        return {str(key): _plain(each, number) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_json_value(each) for each in value]
+        return [_plain(each, number) for each in value]
     return value.hex() if isinstance(value, bytes) else str(value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ledger import status, workspace
-from ledger.authorship import announce, author, own_run, reason
+from ledger.authorship import announce, author, must_add, own_run, reason
 from ledger.status import Kind, StatusRecord
 
 
@@ -24,5 +24,6 @@ def command(run: str, why: str, who: str | None) -> int:
     evidence = workspace.find().evidence
     folder = own_run(evidence, run)
     record = StatusRecord(folder.run_id, Kind.RETRACTED, status.now(), author(who, evidence), reason(why))
-    announce(status.write(evidence, record), f"retracted {folder.name}")
+    note = must_add(status.read_of(evidence, folder.run_id), record)
+    announce(status.write(evidence, record), f"retracted {folder.name}", note)
     return 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ledger.commands.output import check_output
 from ledger.durable import storage_errors
 
 
@@ -49,6 +50,8 @@ def command(file: str, output: Path | None) -> None:
     Example:
       stackproof schema --output benchmarks/benchmark.schema.json
     """
+    if output is not None:
+        check_output(output)
     text = json.dumps(SCHEMAS[file](), indent=2, ensure_ascii=False) + "\n"
     if output is None:
         click.echo(text, nl=False)

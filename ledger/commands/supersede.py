@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ledger import status, workspace
-from ledger.authorship import announce, author, own_run, reason
+from ledger.authorship import announce, author, must_add, own_run, reason
 from ledger.errors import InputError
 from ledger.status import Kind, StatusRecord
 
@@ -35,5 +35,6 @@ def command(run: str, by: str, why: str, who: str | None) -> int:
         what = f"is {' and '.join(sorted(gone))} itself"
         raise InputError(what, where=new.name, todo="name a run that still counts")
     record = StatusRecord(old.run_id, Kind.SUPERSEDED, status.now(), author(who, evidence), reason(why), by=new.run_id)
-    announce(status.write(evidence, record), f"{old.name} is superseded by {new.name}")
+    note = must_add(status.read_of(evidence, old.run_id), record)
+    announce(status.write(evidence, record), f"{old.name} is superseded by {new.name}", note)
     return 0

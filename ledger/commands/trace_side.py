@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 from ledger.traces.breakdown import Breakdown, explain
-from ledger.traces.collectives import Call, across, of_rank, unsplit
+from ledger.traces.collectives import across, of_rank, unsplit
 from ledger.traces.device_use import DeviceUse, device_use
 from ledger.traces.difference import Profile, Spent, profile
 from ledger.traces.integrity import Finding, Integrity, inspect, inspect_ranks
@@ -48,7 +50,7 @@ class Examined:
     profile: Profile
     use: DeviceUse
     integrity: Integrity
-    calls: tuple[Call, ...]
+    calls: pa.Table
     """Its collectives."""
 
     @property

@@ -30,6 +30,7 @@ class _Outcome:
     checks: tuple[RunCheck, ...]
     findings: list[Finding]
     files: int
+    warnings: tuple[Finding, ...] = ()
 
     @property
     def redacted(self) -> list[str]:
@@ -80,7 +81,7 @@ def _all(evidence: Path, *, allow_empty: bool) -> _Outcome:
     report = verify.verify_evidence(evidence, _progress)
     if not (report.checks or report.findings or report.plans or allow_empty):
         raise InputError("holds no run", where=str(evidence), todo="run `stackproof collect BENCHMARK` first")
-    return _Outcome(report.checks, list(report.findings), report.files)
+    return _Outcome(report.checks, list(report.findings), report.files, report.warnings)
 
 
 def _progress(folders: list[RunFolder]) -> Iterator[RunFolder]:
@@ -110,6 +111,8 @@ def _secrets(folders: list[Path], evidence: Path) -> Iterator[Finding]:
 def _print_text(outcome: _Outcome, *, again: bool, scan: bool, base: str | None) -> None:
     for finding in outcome.findings:
         click.echo(finding.line())
+    for warning in outcome.warnings:
+        click.echo(f"warning: {warning.line()}", err=True)
     for path in outcome.redacted:
         click.echo(f"{neutral(path)}: redacted, as a status record says")
     counted = f"{_count(len(outcome.checks), 'run')}, {_count(outcome.files, 'file')}"
@@ -131,6 +134,7 @@ def _print_json(outcome: _Outcome) -> None:
         "files": outcome.files,
         "redacted": [neutral(path) for path in outcome.redacted],
         "findings": [finding.to_json() for finding in outcome.findings],
+        "warnings": [warning.to_json() for warning in outcome.warnings],
     }
     json.dump(content, sys.stdout, indent=1)
     click.echo()

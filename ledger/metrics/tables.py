@@ -14,7 +14,7 @@ from ledger import parquet, traces
 from ledger.errors import StackproofError
 from ledger.metrics.registry import Missing
 from ledger.traces.breakdown import Breakdown, explain
-from ledger.traces.collectives import Call, across, of_rank
+from ledger.traces.collectives import across, of_rank
 from ledger.traces.device_use import DeviceUse, device_use
 from ledger.traces.integrity import Integrity, inspect
 from ledger.traces.trace import Trace
@@ -28,7 +28,7 @@ class _Traced:
     breakdown: Breakdown
     device_use: DeviceUse
     integrity: Integrity
-    calls: tuple[Call, ...]
+    calls: pa.Table
 
     @classmethod
     def of(cls, trace: Trace) -> Self:

@@ -251,3 +251,41 @@ COMMENT ON COLUMN trace_integrity.code IS 'Which rule the finding comes from; NU
 COMMENT ON COLUMN trace_integrity.count IS 'How often it was found.';
 COMMENT ON COLUMN trace_integrity.finding IS 'The finding in a sentence.';
 COMMENT ON COLUMN trace_integrity.gates IS 'Whether the finding keeps the trace from carrying an explanation.';
+
+CREATE TABLE collectives (
+    run_id VARCHAR NOT NULL,
+    rank INTEGER,
+    step BIGINT,
+    in_steps BOOLEAN NOT NULL,
+    operation VARCHAR NOT NULL,
+    name VARCHAR NOT NULL,
+    "group" VARCHAR,
+    group_size BIGINT,
+    sequence BIGINT,
+    dtype VARCHAR,
+    bytes BIGINT,
+    start_ns BIGINT NOT NULL,
+    duration_ns BIGINT NOT NULL,
+    peer_wait_ns BIGINT,
+    transfer_ns BIGINT,
+    algorithm_bandwidth DOUBLE,
+    bus_bandwidth DOUBLE
+);
+COMMENT ON TABLE collectives IS 'Every collective in the traces, one row a rank. The traces are read when a query first names this table.';
+COMMENT ON COLUMN collectives.run_id IS 'The run.';
+COMMENT ON COLUMN collectives.rank IS 'The rank; NULL where neither the trace nor its name tells.';
+COMMENT ON COLUMN collectives.step IS 'Number of the profiled step that called it; NULL outside of steps, or where they are not told apart.';
+COMMENT ON COLUMN collectives.in_steps IS 'Whether a profiled step called it.';
+COMMENT ON COLUMN collectives.operation IS 'all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv, and so on.';
+COMMENT ON COLUMN collectives.name IS 'Name of the kernel, or of the event on the host.';
+COMMENT ON COLUMN collectives."group" IS 'Name of the process group; NULL where it is not recorded.';
+COMMENT ON COLUMN collectives.group_size IS 'Ranks in the group.';
+COMMENT ON COLUMN collectives.sequence IS 'Number of the collective within its group; NULL where it is not recorded.';
+COMMENT ON COLUMN collectives.dtype IS 'Data type of the elements, as the profiler spells it.';
+COMMENT ON COLUMN collectives.bytes IS 'Size of the full buffer: the output of an all_gather, the input of the others; NULL where it is not recorded.';
+COMMENT ON COLUMN collectives.start_ns IS 'Start in nanoseconds of the trace''s clock.';
+COMMENT ON COLUMN collectives.duration_ns IS 'Duration in nanoseconds, waiting for other ranks included.';
+COMMENT ON COLUMN collectives.peer_wait_ns IS 'Nanoseconds until the last rank of the group arrived; NULL unless all of its ranks have a trace.';
+COMMENT ON COLUMN collectives.transfer_ns IS 'The rest of the duration; NULL as peer_wait_ns.';
+COMMENT ON COLUMN collectives.algorithm_bandwidth IS 'Bytes a second of transfer.';
+COMMENT ON COLUMN collectives.bus_bandwidth IS 'Bytes a second that each rank''s link carried, as nccl-tests counts them.';

@@ -27,7 +27,8 @@ def chart(verdict: Verdict, band: tuple[float, float]) -> Chart | None:
     return Chart(
         id="effect-interval",
         title=f"Ratio {verdict.candidate} / {verdict.baseline}, 95 % interval",
-        alt=f"Ratio {ratio(effect.ratio)}, 95 % interval {ratios(effect.low, effect.high)}; "
+        alt=f"Ratio {ratio(effect.ratio, effect.low, effect.high)}, "
+        f"95 % interval {ratios(effect.low, effect.high, effect.ratio)}; "
         f"from {ratio(band[0])} to {ratio(band[1])} is within the threshold of {share(verdict.declared.threshold)}.",
         plotly={"data": [_point(verdict)], "layout": _layout(low, high, band, left, right)},
         svg=draw(
@@ -63,7 +64,7 @@ def _point(verdict: Verdict) -> dict[str, Any]:
             "color": "var(--sp-ink)",
         },
         "marker": {"size": 13, "color": "var(--sp-ink)", "symbol": "circle"},
-        "hovertemplate": f"ratio {ratio(value)}<br>95 % interval {ratios(low, high)}<extra></extra>",
+        "hovertemplate": f"ratio {ratio(value, low, high)}<br>95 % interval {ratios(low, high, value)}<extra></extra>",
         "showlegend": False,
     }
 

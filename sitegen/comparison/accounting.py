@@ -27,6 +27,10 @@ INNER = "compute."
 UNEXPLAINED = ("idle", "compute.other")
 """Parts that name no cause: a difference that lies in them is not explained."""
 NO_DIFFERENCE = "the interval of the difference in step time includes none at all"
+PROFILED, UNPROFILED = "profiled", "measured"
+"""Phases of a profiled launch's own steps."""
+OWN_STEPS = "unprofiled steps of the same launches"
+TIMED_LAUNCHES = "timed launches, so that drift of the machine between launches is in it too"
 CRITICAL_RANK = 0
 """The rank whose parts are shown."""
 
@@ -45,17 +49,21 @@ def account(selection: Selection, total: Effect) -> Accounting:
         closure = 1 - abs(residual) / abs(difference)
         loose = sum(abs(part.difference or 0.0) for part in parts if part.id in UNEXPLAINED)
         explained = max(0.0, 1 - (abs(residual) + loose) / abs(difference))
+    overhead, drift = _overhead(selection, runs), _drift(difference, runs)
     return Accounting(
         parts=parts,
         difference=difference,
         residual=residual,
         closure=closure,
         explained_share=explained,
-        profiler_overhead=_overhead(selection, runs),
+        profiler_overhead={stack: value for stack, (value, _) in overhead.items()},
         baseline_runs=tuple(run.run_id for run in runs[0]),
         candidate_runs=tuple(run.run_id for run in runs[1]),
         absent=absent,
         left_out=_left_out(selection),
+        overhead_basis={stack: basis for stack, (_, basis) in overhead.items()},
+        residual_launches=drift,
+        residual_profiler=None if residual is None or drift is None else round(residual - drift, 12),
     )
 
 
@@ -123,14 +131,33 @@ def _difference(selection: Selection) -> float | None:
     return fmean(candidate) - fmean(baseline) if baseline and candidate and version is not None else None
 
 
-def _overhead(selection: Selection, runs: Sequence[Sequence[TrialRun]]) -> dict[str, float]:
+def _overhead(selection: Selection, runs: Sequence[Sequence[TrialRun]]) -> dict[str, tuple[float, str]]:
+    """{stack: (overhead, what it was compared with)}.
+
+    A launch's profiled steps against its own unprofiled ones, so that no drift of the machine between launches gets in;
+    against the timed launches where a launch has no steps of its own to compare with.
+    """
     version = common_version(selection, TOTAL)
     found = {}
     for side, traced in zip(selection.sides, runs, strict=True):
+        own = [
+            run.steps[PROFILED] / run.steps[UNPROFILED] for run in traced if {PROFILED, UNPROFILED} <= set(run.steps)
+        ]
         timed, profiled = measure(side, TOTAL, version).numbers, _mean(TRACED_TOTAL, traced)
-        if timed and profiled is not None and fmean(timed) > 0:
-            found[side.stack] = profiled / fmean(timed) - 1
+        if own and len(own) == len(traced):
+            found[side.stack] = fmean(own) - 1, OWN_STEPS
+        elif timed and profiled is not None and fmean(timed) > 0:
+            found[side.stack] = profiled / fmean(timed) - 1, TIMED_LAUNCHES
     return found
+
+
+def _drift(difference: float | None, runs: Sequence[Sequence[TrialRun]]) -> float | None:
+    """How much the timed launches' difference is apart from that of the profiled launches' unprofiled steps."""
+    own = [[run.steps.get(UNPROFILED) for run in traced] for traced in runs]
+    known = [[value for value in side if value is not None] for side in own]
+    if difference is None or not all(known) or known != own:
+        return None
+    return round(difference - (fmean(known[1]) - fmean(known[0])), 12)
 
 
 def _why_absent(

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ledger.benchmark import Objective
+from ledger.metrics import registry
 from sitegen.comparison.effect import LEAST_LAUNCHES
 from sitegen.comparison.envelope import counted, qualifies
 from sitegen.comparison.selection import Selection
@@ -41,11 +43,11 @@ def decide(
     limits: Iterable[LimitCheck],
     fields: Iterable[FieldComparison],
     threshold: float,
-    definitions_differ: bool,
+    meaningless: bool,
 ) -> Outcome:
-    """The decision from all that was found."""
+    """The decision from all that was found; `meaningless` says that the objective's values cannot be ranked."""
     checks = tuple(limits)
-    if definitions_differ or any(is_unequal(field) for field in fields):
+    if meaningless or any(is_unequal(field) for field in fields):
         return Outcome(Decision.NOT_COMPARABLE)
     standings = [qualifies(side, checks) for side in selection.sides]
     names = [side.stack for side in selection.sides]
@@ -62,6 +64,12 @@ def decide(
     if is_inside(effect, threshold) and standings == [Standing.HOLDS, Standing.HOLDS]:
         return Outcome(Decision.EQUIVALENT)
     return Outcome(Decision.INCONCLUSIVE)
+
+
+def asks_for_the_worse(objective: Objective) -> bool:
+    """Whether the objective ranks against the metric's own direction: more of what is better when less, or less."""
+    known = registry.get(objective.metric)
+    return known is not None and known.direction == ("higher" if objective.minimise else "lower")
 
 
 def is_unequal(field: FieldComparison) -> bool:

@@ -13,8 +13,8 @@ from sitegen.comparison.effect import Order
 from sitegen.comparison.envelope import counted
 from sitegen.comparison.evidence import TrialRun
 from sitegen.comparison.selection import EARLIER, Selection
-from sitegen.comparison.verdict import Accounting, Note
-from sitegen.format import count, share
+from sitegen.comparison.verdict import Accounting, Changed, Note
+from sitegen.format import count, difference, share
 
 GOOD_LAUNCHES = 5
 """Launches a side from which nothing is said about their number."""
@@ -30,9 +30,8 @@ class Case:
     benchmark: Benchmark
     order: Order
     accounting: Accounting
-    threshold: float
-    declared_threshold: float
-    """The one in the file now; `threshold` is that of the earliest cited run."""
+    changes: tuple[Changed, ...]
+    """What the benchmark file declares differently now."""
     today: date
 
     @property
@@ -50,7 +49,9 @@ class Case:
 
 def downgrades(case: Case) -> tuple[Note, ...]:
     """Every downgrade that applies, in a fixed order; none without a timed launch to say it about."""
-    return tuple(note for rule in _RULES if case.timed and (note := rule(case)))
+    if not case.timed:
+        return ()
+    return (*(note for rule in _RULES if (note := rule(case))), *_changed(case))
 
 
 def unequal_tuning(selection: Selection) -> str | None:
@@ -72,9 +73,10 @@ def _short_form(case: Case) -> Note | None:
     profile = case.selection.profile
     if profile is None:
         return None
-    text = f"the cited runs did the short form {profile!r}, not the benchmark in full"
     if profile == EARLIER:
         text = "the cited runs did the work of an earlier version of the benchmark file"
+        return Note("earlier_workload", text, _ids(case.timed))
+    text = f"the cited runs did the short form {profile!r}, not the benchmark in full"
     return Note("short_form", text, _ids(case.timed))
 
 
@@ -138,6 +140,21 @@ def _unusable_traces(case: Case) -> Note | None:
     return Note("trace_unusable", text, tuple(run_id for note in left_out for run_id in note.evidence))
 
 
+def _cancelling(case: Case) -> Note | None:
+    """A small residual can be two large errors that cancel."""
+    found = case.accounting
+    drift, cost, closure = found.residual_launches, found.residual_profiler, found.closure
+    if drift is None or cost is None or closure is None or not found.difference or closure < GOOD_CLOSURE:
+        return None
+    if abs(drift) + abs(cost) <= (1 - GOOD_CLOSURE) * abs(found.difference):
+        return None
+    text = (
+        f"the residual is small because two parts of it cancel: timed and profiled launches differed "
+        f"({difference(drift, 's')}), and the profiler weighs unequally ({difference(cost, 's')})"
+    )
+    return Note("residual_cancels", text, found.baseline_runs + found.candidate_runs)
+
+
 def _tuning(case: Case) -> Note | None:
     text = unequal_tuning(case.selection)
     return Note("unequal_tuning", text) if text else None
@@ -158,13 +175,12 @@ def _history(case: Case) -> Note | None:
     return Note("history_unknown", text, _ids(unknown))
 
 
-def _threshold(case: Case) -> Note | None:
-    if case.threshold == case.declared_threshold:
-        return None
-    text = (
-        f"the file now says a threshold of {share(case.declared_threshold)}; judged by the {share(case.threshold)} of"
-    )
-    return Note("threshold_changed", f"{text} the earliest cited run", _ids(case.timed[:1]))
+def _changed(case: Case) -> Iterable[Note]:
+    """One note for each kind of declaration that the file changed after the launches, with all its values."""
+    for code in dict.fromkeys(each.code for each in case.changes):
+        said = [f"{each.what} was {each.then} and is {each.now} now" for each in case.changes if each.code == code]
+        text = f"the benchmark file was changed after the launches: {'; '.join(said)}"
+        yield Note(code, f"{text}; what was declared then is judged by", _ids(case.timed[:1]))
 
 
 def _stale(case: Case) -> Note | None:
@@ -183,9 +199,9 @@ _RULES: tuple[Callable[[Case], Note | None], ...] = (
     _several_looks,
     _residual,
     _unusable_traces,
+    _cancelling,
     _tuning,
     _price,
     _history,
-    _threshold,
     _stale,
 )

@@ -55,6 +55,8 @@ class TrialRun:
     measured: tuple[Measured, ...] = field(repr=False, default=())
     fields: dict[str, str] = field(repr=False, default_factory=dict)
     """{`card.workload.data.batch_size`: value as JSON text}."""
+    steps: dict[str, float] = field(repr=False, default_factory=dict)
+    """A profiled launch's own clock, {`measured` or `profiled`: mean seconds of its steps in that phase}."""
 
     @property
     def configuration(self) -> tuple[str, ...]:
@@ -106,8 +108,12 @@ def load(catalog: Catalog, benchmark: str) -> Evidence:
     fields: dict[str, dict[str, str]] = defaultdict(dict)
     for row in _rows(catalog, "fields", benchmark):
         fields[row["run_id"]][row["field"]] = _plain(row["value"])
+    steps: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in _rows(catalog, "steps", benchmark):
+        steps[row["run_id"]][row["phase"]] = row["seconds"]
     runs = tuple(
-        _run(row, tuple(measured[row["run_id"]]), fields[row["run_id"]]) for row in _rows(catalog, "runs", benchmark)
+        _run(row, tuple(measured[row["run_id"]]), fields[row["run_id"]], steps[row["run_id"]])
+        for row in _rows(catalog, "runs", benchmark)
     )
     plans = tuple(
         PlannedTrial(**{**row, "role": Role(row["role"]), "created_at": _time(row["created_at"])})
@@ -122,7 +128,9 @@ def _rows(catalog: Catalog, name: str, benchmark: str) -> list[dict[str, Any]]:
     return catalog.query(sql, (benchmark,)).dicts()
 
 
-def _run(row: dict[str, Any], measured: tuple[Measured, ...], fields: dict[str, str]) -> TrialRun:
+def _run(
+    row: dict[str, Any], measured: tuple[Measured, ...], fields: dict[str, str], steps: dict[str, float]
+) -> TrialRun:
     known = {
         "run.adapter": row["adapter"],
         "run.workload_digest": row["workload_digest"],
@@ -133,7 +141,7 @@ def _run(row: dict[str, Any], measured: tuple[Measured, ...], fields: dict[str, 
     names = TrialRun.__dataclass_fields__.keys() & row.keys()
     values = {name: row[name] for name in names}
     values |= {"role": Role(row["role"]), "state": State(row["state"]), "started_at": _time(row["started_at"])}
-    return TrialRun(**values, measured=measured, fields=fields)
+    return TrialRun(**values, measured=measured, fields=fields, steps=steps)
 
 
 def _time(moment: datetime) -> str:

@@ -9,17 +9,25 @@ from ledger import benchmark as benchmark_file
 from ledger import catalog as ledger_catalog
 from ledger.benchmark import Benchmark, BenchmarkFile, Comparison
 from ledger.catalog import Catalog
-from ledger.errors import StackproofError
-from ledger.quantity import Limit
 from ledger.run import Role
 from ledger.run_folder import RunFolder
 from ledger.verify import verify_run
 from ledger.workspace import Workspace
-from sitegen.comparison import accounting, comparability, counts, decision, downgrades, effect, envelope, readiness
+from sitegen.comparison import (
+    accounting,
+    comparability,
+    counts,
+    decision,
+    declaration,
+    downgrades,
+    effect,
+    envelope,
+    readiness,
+)
 from sitegen.comparison.evidence import Evidence, TrialRun, load
 from sitegen.comparison.selection import Selection, select
 from sitegen.comparison.sentence import sentence
-from sitegen.comparison.verdict import Declared, Note, Verdict
+from sitegen.comparison.verdict import Note, Verdict
 
 
 def judge(
@@ -32,8 +40,8 @@ def judge(
 ) -> Verdict:
     """The verdict on one declared comparison.
 
-    With `evidence`, the folder that the catalog was made from, cited runs are verified, and the threshold is that of
-    the earliest cited run's own benchmark file. `today` decides what is stale.
+    With `evidence`, the folder that the catalog was made from, cited runs are verified, and threshold, envelope and
+    objective are those of the earliest cited run's own benchmark file. `today` decides what is stale.
     """
     return judge_evidence(load(catalog, file.benchmark.name), file, comparison, evidence, today)
 
@@ -67,27 +75,39 @@ def judge_evidence(
 ) -> Verdict:
     """As `judge`, from evidence that was read already."""
     selection = select(known, file, comparison)
-    benchmark = _benchmark(file, selection.profile)
+    now = _benchmark(file, selection.profile)
+    declared = declaration.declaration(selection, now, comparison, folder)
+    benchmark, threshold = declared.benchmark, declared.comparison.threshold
     objective = benchmark.envelope.objective
-    threshold = _declared_threshold(selection, comparison, folder)
+    wrong_way = decision.asks_for_the_worse(objective)
     found = effect.effect(selection, objective.metric, objective.minimise is not None)
     differ = effect.definitions_differ(selection, objective.metric)
     limits = envelope.check_limits(selection, benchmark)
     fields = comparability.line_up(selection.baseline, selection.candidate, benchmark.workload.kind)
-    outcome = decision.decide(selection, found, limits, fields, threshold, differ)
+    outcome = decision.decide(selection, found, limits, fields, threshold, differ or wrong_way)
     account = accounting.account(selection, effect.effect(selection, accounting.TOTAL, lower_is_better=True))
     counted = counts.count_trials(selection)
     cited = _cited(selection)
     broken = _broken(known, cited, folder)
     ready = readiness.assess(
         readiness.Findings(
-            selection, benchmark, outcome, found, limits, fields, account, counted, threshold, differ, broken
+            selection=selection,
+            benchmark=now,
+            outcome=outcome,
+            effect=found,
+            limits=limits,
+            fields=fields,
+            accounting=account,
+            counts=counted,
+            threshold=threshold,
+            definitions_differ=differ,
+            wrong_way=wrong_way,
+            broken=broken,
+            undeclared=declared.unreadable,
         )
     )
     order = effect.launch_order(*(side.of(Role.TIMED) for side in selection.sides))
-    case = downgrades.Case(
-        selection, benchmark, order, account, threshold, comparison.threshold, today or datetime.now(UTC).date()
-    )
+    case = downgrades.Case(selection, benchmark, order, account, declared.changes, today or datetime.now(UTC).date())
     return Verdict(
         benchmark=benchmark.name,
         slug=comparison.slug,
@@ -95,10 +115,10 @@ def judge_evidence(
         candidate=comparison.candidate,
         decision=outcome.decision,
         winner=outcome.winner,
-        sentence=sentence(selection, benchmark, outcome, found, limits, fields, threshold),
+        sentence=sentence(selection, benchmark, outcome, found, limits, fields, threshold, wrong_way),
         readiness=ready,
         downgrades=downgrades.downgrades(case),
-        declared=_declared(benchmark, comparison, selection, cited, threshold),
+        declared=declaration.declared(declared, selection.profile),
         effect=found,
         launches=effect.launches(selection, objective.metric),
         limits=limits,
@@ -133,23 +153,6 @@ def _cited(selection: Selection) -> tuple[TrialRun, ...]:
     return tuple(sorted(runs, key=lambda run: (run.started_at, run.launch_order)))
 
 
-def _declared_threshold(selection: Selection, comparison: Comparison, folder: Path | None) -> float:
-    """The threshold that the earliest cited launch's own benchmark file declares for these two stacks."""
-    timed = sorted(
-        (run for side in selection.sides for run in side.of(Role.TIMED)), key=lambda run: (run.started_at, run.batch)
-    )
-    if folder is None or not timed:
-        return comparison.threshold
-    try:
-        text = RunFolder(folder / timed[0].path).bytes("benchmark.yaml").decode()
-        sealed = benchmark_file.parse(text, Path("benchmark.yaml")).benchmark
-    except (StackproofError, UnicodeDecodeError):
-        return comparison.threshold
-    pair = {comparison.baseline, comparison.candidate}
-    thresholds = [each.threshold for each in sealed.comparisons if {each.baseline, each.candidate} == pair]
-    return thresholds[0] if thresholds else comparison.threshold
-
-
 def _broken(known: Evidence, cited: tuple[TrialRun, ...], folder: Path | None) -> tuple[Note, ...]:
     """What the catalog had to leave out, and the first thing that verification finds in each cited run."""
     notes = [Note("evidence_broken", line) for line in known.broken]
@@ -157,27 +160,3 @@ def _broken(known: Evidence, cited: tuple[TrialRun, ...], folder: Path | None) -
     for run, sealed in folders:
         notes += [Note("evidence_broken", finding.line(), (run.run_id,)) for finding in verify_run(sealed)[:1]]
     return tuple(notes)
-
-
-def _declared(
-    benchmark: Benchmark,
-    comparison: Comparison,
-    selection: Selection,
-    cited: tuple[TrialRun, ...],
-    threshold: float,
-) -> Declared:
-    objective = benchmark.envelope.objective
-    first = next((run for run in cited if run.role is Role.TIMED), None)
-    return Declared(
-        question=comparison.question or benchmark.question,
-        objective=f"{'minimise' if objective.minimise else 'maximise'} {objective.metric}",
-        threshold=threshold,
-        limits=tuple(_limit(metric, limit) for metric, limit in benchmark.envelope.limits.items()),
-        commit=first.commit if first else None,
-        blob=first.blob if first else None,
-        profile=selection.profile,
-    )
-
-
-def _limit(metric: str, limit: Limit) -> str:
-    return f"{metric} {envelope.limit_text(limit, envelope.unit_of(metric))}"

@@ -11,7 +11,9 @@ from sitegen.comparison.decision import Outcome, is_unequal
 from sitegen.comparison.downgrades import unequal_tuning
 from sitegen.comparison.effect import LEAST_LAUNCHES
 from sitegen.comparison.envelope import counted
-from sitegen.comparison.selection import EARLIER, Selection
+from sitegen.comparison.next_run import Planner
+from sitegen.comparison.selection import Selection
+from sitegen.comparison.sentence import wrong_way_text
 from sitegen.comparison.verdict import (
     Accounting,
     Count,
@@ -45,47 +47,73 @@ class Findings:
     counts: tuple[Count, ...]
     threshold: float
     definitions_differ: bool
+    wrong_way: bool
+    """The objective asks for the worse."""
     broken: tuple[Note, ...]
     """Evidence that is not what was sealed."""
+    undeclared: str | None = None
+    """Why it cannot be read what was declared before the launches."""
+
+    @property
+    def runs(self) -> Planner:
+        """The commands that would launch something."""
+        return Planner(self.selection, self.benchmark)
 
 
 @dataclass(frozen=True)
 class Gap:
-    """One reason, with the command that would fill it."""
+    """One reason, with what would change it: a command that launches trials, or else a step in words."""
 
     note: Note
-    command: str
+    command: str | None = None
+    step: str | None = None
 
 
 def assess(findings: Findings) -> Readiness:
-    """Ready, or every reason why not; the next run is that of the first reason."""
+    """Ready, or every reason why not; the next run or step is that of the first reason."""
     gaps = [gap for rule in _RULES for gap in rule(findings)]
-    return Readiness(not gaps, tuple(gap.note for gap in gaps), gaps[0].command if gaps else None)
-
-
-def collect_command(findings: Findings, *options: str) -> str:
-    """`stackproof collect NAME`, with the profile that is judged."""
-    profile = findings.selection.profile
-    short = ["--profile", profile] if profile and profile != EARLIER else []
-    return " ".join(["stackproof", "collect", findings.benchmark.name, *short, *options])
+    if not gaps:
+        return Readiness(True, (), None)
+    return Readiness(False, tuple(gap.note for gap in gaps), gaps[0].command, gaps[0].step)
 
 
 def _broken(findings: Findings) -> Iterable[Gap]:
     for note in findings.broken:
-        yield Gap(note, "stackproof verify")
+        yield Gap(note, step="run `stackproof verify`, and restore what it names from git")
+
+
+def _undeclared(findings: Findings) -> Iterable[Gap]:
+    if findings.undeclared:
+        text = f"what was declared before the launches cannot be read: {findings.undeclared}"
+        runs = tuple(run.run_id for side in findings.selection.sides for run in side.of(Role.TIMED))
+        yield Gap(
+            Note("declaration_unreadable", text, runs[:1]), step=_launch_again(findings, "the launches before it")
+        )
+
+
+def _wrong_way(findings: Findings) -> Iterable[Gap]:
+    if findings.wrong_way:
+        step = "correct `envelope.objective` in the benchmark file; " + _launch_again(findings, "the launches so far")
+        yield Gap(Note("objective_wrong_way", wrong_way_text(findings.effect)), step=step)
+
+
+def _launch_again(findings: Findings, which: str) -> str:
+    """Words for launches that cannot be used, and stand in the way of new ones."""
+    return f"set {which} aside with `stackproof retract RUN --why …`, then run `{findings.runs.plain}`"
 
 
 def _held(findings: Findings) -> Iterable[Gap]:
-    again = collect_command(findings)
     for field in findings.fields:
         name = field.title or field.field
         if is_unequal(field):
             text = f"{name} differs: {field.baseline} against {field.candidate}"
-            yield Gap(Note("held_field_differs", text), again)
+            step = f"make the {name} the same on both sides; " + _launch_again(findings, "the launches that differ")
+            yield Gap(Note("held_field_differs", text), step=step)
     unknown = [f for f in findings.fields if f.treatment is Treatment.HELD and f.sameness is Sameness.UNKNOWN]
     if unknown and all(side.timed for side in findings.selection.sides):
         names = ", ".join(field.title or field.field for field in unknown)
-        yield Gap(Note("held_field_unknown", f"not known on both sides: {names}"), again)
+        step = f"have {names} recorded; " + _launch_again(findings, "the launches that lack it")
+        yield Gap(Note("held_field_unknown", f"not known on both sides: {names}"), step=step)
 
 
 def _excluded(findings: Findings) -> Iterable[Gap]:
@@ -93,7 +121,8 @@ def _excluded(findings: Findings) -> Iterable[Gap]:
         rows = [row for row in side.plans if row.state == "excluded" and row.role is Role.TIMED]
         if rows and not side.of(Role.TIMED):
             text = f"{side.stack} was excluded: {rows[0].reason or 'no reason given'}"
-            yield Gap(Note("excluded", text), rows[0].install or collect_command(findings))
+            first = f"run `{rows[0].install}`" if rows[0].install else "put that right"
+            yield Gap(Note("excluded", text), step=f"{first}, then `{findings.runs.plain}`")
 
 
 def _launches(findings: Findings) -> Iterable[Gap]:
@@ -102,22 +131,35 @@ def _launches(findings: Findings) -> Iterable[Gap]:
         if done >= LEAST_LAUNCHES or (made >= LEAST_LAUNCHES and _decided_by_envelope(findings)):
             continue
         text = f"{count(done, 'timed launch')} of {side.stack} completed, {LEAST_LAUNCHES} are the least"
-        option = ("--retry-failed",) if made > done else ()
         runs = tuple(run.run_id for run in side.of(Role.TIMED))
-        yield Gap(Note("too_few_launches", text, runs), collect_command(findings, *option))
+        if findings.runs.allows(side, Role.TIMED):
+            yield Gap(Note("too_few_launches", text, runs), findings.runs.least_timed())
+        else:
+            step = f"add `timed` to the roles of {side.stack} in the benchmark file, then run `{findings.runs.plain}`"
+            yield Gap(Note("too_few_launches", text, runs), step=step)
 
 
 def _missing(findings: Findings) -> Iterable[Gap]:
     for row in findings.counts:
         if row.missing and row.role in {Role.TIMED, Role.PROFILED}:
             text = f"{row.missing} of {row.planned} planned {row.role} trials of {row.stack} were not run"
-            yield Gap(Note("trials_missing", text), collect_command(findings))
+            yield Gap(Note("trials_missing", text), findings.runs.up_to(row.role, _last_missing(findings, row)))
+
+
+def _last_missing(findings: Findings, row: Count) -> int:
+    """The highest repeat that was planned for a stack and role, and has no run."""
+    side = next(side for side in findings.selection.sides if side.stack == row.stack)
+    ran = {run.trial_key for run in side.runs}
+    planned = (each for each in side.plans if each.role is row.role and each.trial_key not in ran)
+    return max((each.repeat for each in planned), default=1)
 
 
 def _definitions(findings: Findings) -> Iterable[Gap]:
     if findings.definitions_differ:
         text = f"the two sides' values of {findings.effect.metric} come from different definitions"
-        yield Gap(Note("definitions_differ", text), collect_command(findings))
+        yield Gap(
+            Note("definitions_differ", text), step=_launch_again(findings, "the launches of the older definition")
+        )
 
 
 def _envelope(findings: Findings) -> Iterable[Gap]:
@@ -126,7 +168,13 @@ def _envelope(findings: Findings) -> Iterable[Gap]:
     for check in findings.limits:
         if check.standing is Standing.UNKNOWN:
             text = f"whether {check.stack} holds {check.metric} {check.limit} is unknown ({check.basis})"
-            yield Gap(Note("envelope_unknown", text), _more(findings))
+            if check.value is not None:
+                yield Gap(Note("envelope_unknown", text), findings.runs.more_timed())
+            else:
+                step = f"have {check.metric} measured on this machine, or take the limit out; "
+                yield Gap(
+                    Note("envelope_unknown", text), step=step + _launch_again(findings, "the launches without it")
+                )
 
 
 def _interval(findings: Findings) -> Iterable[Gap]:
@@ -137,21 +185,27 @@ def _interval(findings: Findings) -> Iterable[Gap]:
     if min(effect.baseline_launches, effect.candidate_launches) < LEAST_LAUNCHES:
         if all(len(side.timed) >= LEAST_LAUNCHES for side in findings.selection.sides):
             text = f"{effect.metric}: {effect.absent}"
-            yield Gap(Note("objective_unknown", text), collect_command(findings))
+            step = f"have {effect.metric} measured; " + _launch_again(findings, "the launches without it")
+            yield Gap(Note("objective_unknown", text), step=step)
     elif effect.absent:
-        yield Gap(Note("no_interval", f"{effect.metric} has no interval: {effect.absent}"), _more(findings))
+        note = Note("no_interval", f"{effect.metric} has no interval: {effect.absent}")
+        if effect.ratio is None:
+            yield Gap(note, step=f"rank by another metric than {effect.metric}: its values can be zero")
+        else:
+            yield Gap(note, findings.runs.more_timed())
     elif not any(check.standing is Standing.UNKNOWN for check in findings.limits):
-        found = f"95 % interval {ratios(effect.low, effect.high)}"
+        found = f"95 % interval {ratios(effect.low, effect.high, effect.ratio)}"
         text = f"the effect is not decided at the {share(findings.threshold)} threshold: {found}"
         if any(check.standing is Standing.FAILS for check in findings.limits):
             text = "no stack both holds the envelope and is known to lead"
-        yield Gap(Note("interval_undecided", text), _more(findings))
+        yield Gap(Note("interval_undecided", text), findings.runs.more_timed())
 
 
 def _tuning(findings: Findings) -> Iterable[Gap]:
     text = unequal_tuning(findings.selection)
     if text:
-        yield Gap(Note("unequal_tuning", text), collect_command(findings))
+        step = "search both stacks equally long, or set the search trials aside with `stackproof retract RUN --why …`"
+        yield Gap(Note("unequal_tuning", text), step=step)
 
 
 def _explanation(findings: Findings) -> Iterable[Gap]:
@@ -161,13 +215,36 @@ def _explanation(findings: Findings) -> Iterable[Gap]:
     found = findings.accounting
     if found.explained_share is None:
         text = f"where the difference lies is not known: {found.absent}"
-        yield Gap(Note("explanation_missing", text), collect_command(findings))
+        yield Gap(Note("explanation_missing", text), *_trace_next(findings))
     elif found.explained_share < LEAST_EXPLAINED:
         explained, needed = share(found.explained_share), share(LEAST_EXPLAINED)
-        text = f"the traces explain {explained} of the difference, {needed} are needed{_profilers_part(findings)}"
-        runs = found.baseline_runs + found.candidate_runs
-        more = 2 * max(len(found.baseline_runs), len(found.candidate_runs))
-        yield Gap(Note("explanation_incomplete", text, runs), collect_command(findings, "--profiled", str(more)))
+        text = f"the traces explain {explained} of the difference, {needed} are needed"
+        runs, profiler = found.baseline_runs + found.candidate_runs, _profilers_part(findings)
+        if profiler:
+            step = (
+                "no further launch of this work tells more. Give each step more work (a larger micro-batch, longer "
+                "sequences), so that the profiler's cost for each operator weighs less, or decide without knowing why"
+            )
+            yield Gap(Note("explanation_incomplete", f"{text}; {profiler}", runs), step=step)
+        else:
+            yield Gap(Note("explanation_incomplete", text, runs), findings.runs.more_profiled())
+
+
+def _trace_next(findings: Findings) -> tuple[str | None, str | None]:
+    """The run, or the step, after which traces of both sides say where the time goes."""
+    found, planner = findings.accounting, findings.runs
+    traced = zip(findings.selection.sides, (found.baseline_runs, found.candidate_runs), strict=True)
+    without = [side for side, runs in traced if not runs]
+    barred = [side.stack for side in without if not planner.allows(side, Role.PROFILED)]
+    if barred:
+        roles = f"add `profiled` to the roles of {' and '.join(barred)} in the benchmark file"
+        return None, f"{roles}, then run `{planner.plain}`"
+    if any(side.profiled for side in without):
+        blind = " and ".join(side.stack for side in without if side.profiled)
+        return None, f"see in their logs why the profiled launches of {blind} left no trace that can be read"
+    if without:
+        return planner.up_to(Role.PROFILED, max(1, LEAST_LAUNCHES)), None
+    return planner.more_timed(), None
 
 
 def _profilers_part(findings: Findings) -> str:
@@ -181,8 +258,8 @@ def _profilers_part(findings: Findings) -> str:
         return ""
     costs = " and ".join(f"{side} by {difference(overhead[side], 'share')}" for side in sides)
     return (
-        f"; the profiler itself changes {costs}, which is too uneven to tell a difference of {share(abs(1 - ratio))} "
-        "apart from it: more profiled launches narrow the parts, but do not take this cost away"
+        f"the profiler changes the step of {costs}, which is too uneven to tell a difference of "
+        f"{share(abs(1 - ratio))} apart from it, and more profiled launches do not take this cost away"
     )
 
 
@@ -190,15 +267,10 @@ def _decided_by_envelope(findings: Findings) -> bool:
     return findings.outcome.decision is Decision.NONE_QUALIFIES or findings.outcome.reason is not None
 
 
-def _more(findings: Findings) -> str:
-    """More launches than were made, up to the declared most; where that is reached, twice as many."""
-    made = max(len(side.of(Role.TIMED)) for side in findings.selection.sides)
-    most = findings.benchmark.repeats.max
-    return collect_command(findings, "--repeats", str(most if made < most else 2 * made))
-
-
 _RULES: tuple[Callable[[Findings], Iterable[Gap]], ...] = (
     _broken,
+    _undeclared,
+    _wrong_way,
     _excluded,
     _held,
     _definitions,

@@ -1,20 +1,28 @@
-"""A verdict as text for a terminal of 80 columns, and as JSON."""
+"""A verdict as text for a terminal, never wider than 80 columns nor than COLUMNS says, and as JSON."""
 
 from __future__ import annotations
 
+import os
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from sitegen import format
+from sitegen.comparison.sentence import ratio_text
 from sitegen.comparison.verdict import Accounting, Decision, FieldComparison, Note, Sameness, Verdict
 
 SCHEMA = 1
 """Of the JSON; fields are only added within one number."""
 WIDTH = 80
+NARROWEST = 20
+"""Below this, text is wider than the terminal."""
 INDENT = "  "
-LONGEST_CELL = 24
+NO_BREAK = "\N{NO-BREAK SPACE}"
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµn]?s|[KMGT]iB|B|nats|min|h)\b|%)")
+LEAST_CELL = 10
+"""A cell is cut down to this; where a row is too wide still, it is written as text."""
 
 
 def to_json(verdicts: Sequence[Verdict]) -> dict[str, Any]:
@@ -28,6 +36,12 @@ def _verdict_json(verdict: Verdict) -> dict[str, Any]:
     for part, difference in zip(data["accounting"]["parts"], differences, strict=True):
         part["difference"] = difference
     return data
+
+
+def width() -> int:
+    """Columns to write in: COLUMNS, as terminals and people set it, and at most 80."""
+    said = os.environ.get("COLUMNS", "")
+    return max(NARROWEST, min(WIDTH, int(said))) if said.isdecimal() and int(said) else WIDTH
 
 
 def to_text(verdict: Verdict) -> str:
@@ -44,7 +58,12 @@ def to_text(verdict: Verdict) -> str:
         _notes("Left out", verdict.left_out),
         _next(verdict),
     ]
-    return "\n\n".join("\n".join(section) for section in sections if section)
+    return "\n\n".join("\n".join(_heading(section[0]) + section[1:]) for section in sections if section)
+
+
+def _heading(text: str) -> list[str]:
+    """A section's first line, which is not indented, broken where it is too long."""
+    return textwrap.wrap(text, width(), break_on_hyphens=False)
 
 
 def _head(verdict: Verdict) -> list[str]:
@@ -53,7 +72,7 @@ def _head(verdict: Verdict) -> list[str]:
     state = "ready to decide on" if verdict.readiness.ready else "not ready to decide on"
     return [
         title,
-        "=" * min(len(title), WIDTH),
+        "=" * min(len(title), width()),
         *_wrapped(f"Verdict: {decision} ({state})"),
         *_wrapped(verdict.sentence),
     ]
@@ -84,8 +103,7 @@ def _effect(verdict: Verdict) -> list[str]:
     ]
     lines += _table(rows, "lrl")
     if effect.ratio is not None:
-        found = f"ratio {verdict.candidate} / {verdict.baseline}: {format.ratio(effect.ratio)}"
-        found += f", 95 % interval {format.ratios(effect.low, effect.high)}" if effect.low is not None else ""
+        found = ratio_text(effect, verdict.candidate, verdict.baseline)
         lines += _wrapped(f"{found}; threshold {format.share(verdict.declared.threshold)}")
     lines += _wrapped(f"no interval: {effect.absent}" if effect.absent else effect.method)
     shown = [f"{each.stack} {_launch(each.value, effect.unit, each.reason)}" for each in verdict.launches]
@@ -143,13 +161,22 @@ def _time(verdict: Verdict) -> list[str]:
             format.difference(part.difference, "s"),
         )
         for part in account.parts
-        if part.baseline or part.candidate
+        if part.shown
     ]
     if account.parts:
         rows.append(("Residual", "", "", format.difference(account.residual, "s")))
+        for title, amount in residual_parts(account):
+            rows.append((f"{INDENT}{title}", "", "", format.difference(amount, "s")))
         rows.append(("Timed launches", "", "", format.difference(account.difference, "s")))
         lines += _table(rows, "lrrr")
     return lines + _closing(account)
+
+
+def residual_parts(account: Accounting) -> list[tuple[str, float]]:
+    """What the residual is made of, where the profiled launches' own clock tells: (words, seconds)."""
+    if account.residual_launches is None or account.residual_profiler is None:
+        return []
+    return [("Launches differed", account.residual_launches), ("Profiler", account.residual_profiler)]
 
 
 def _closing(account: Accounting) -> list[str]:
@@ -158,9 +185,13 @@ def _closing(account: Accounting) -> list[str]:
         said.append(f"closure {format.share(account.closure)}, explained share {format.share(account.explained_share)}")
     if account.absent:
         said.append(account.absent)
-    overhead = ", ".join(f"{stack} {format.difference(v, 'share')}" for stack, v in account.profiler_overhead.items())
-    if overhead:
-        said.append(f"profiler overhead: {overhead}")
+    for basis in dict.fromkeys(account.overhead_basis.values()):
+        costs = [
+            f"{stack} {format.difference(amount, 'share')}"
+            for stack, amount in account.profiler_overhead.items()
+            if account.overhead_basis[stack] == basis
+        ]
+        said.append(f"profiler overhead: {', '.join(costs)} (against the {basis})")
     return [line for each in said for line in _wrapped(each)]
 
 
@@ -176,33 +207,48 @@ def _trials(verdict: Verdict) -> list[str]:
     ]
     lines = ["Trials", *(_table(rows, "llrrrrr") if verdict.counts else _wrapped("none planned, none run"))]
     for each in verdict.unsuccessful:
-        detail = f" ({each.detail})" if each.detail else ""
-        lines += _wrapped(f"{each.stack} {each.role} {each.repeat} {each.state}: {each.reason}{detail}", "- ")
+        why = f"{each.reason} ({each.detail})" if each.detail else each.reason
+        lines += _wrapped(f"{each.stack} {each.role} {each.repeat} {each.state}: {why}", "- ")
     return lines
 
 
 def _next(verdict: Verdict) -> list[str]:
-    command = verdict.readiness.next_run
-    return ["Next run", f"{INDENT}{command}"] if command else []
+    command, step = verdict.readiness.next_run, verdict.readiness.next_step
+    if command:
+        return ["Next run", *_command(command)]
+    return ["Next step (no run)", *_wrapped(step)] if step else []
+
+
+def _command(command: str) -> list[str]:
+    """A command, which a shell still takes where it had to be broken."""
+    lines = textwrap.wrap(
+        command, width() - len(INDENT) - 2, break_long_words=False, break_on_hyphens=False, subsequent_indent=INDENT
+    )
+    return [f"{INDENT}{line} \\" for line in lines[:-1]] + [f"{INDENT}{lines[-1]}"]
 
 
 def _wrapped(text: str, bullet: str = "") -> list[str]:
-    """Lines of at most 80 columns; a word that is longer stays whole."""
-    return textwrap.wrap(
-        text,
-        WIDTH,
+    """Lines that fit; a word that does not fit into one is broken, a number and its unit stay together."""
+    lines = textwrap.wrap(
+        _BEFORE_UNIT.sub(NO_BREAK, text),
+        width(),
         initial_indent=INDENT + bullet,
         subsequent_indent=INDENT + " " * len(bullet),
-        break_long_words=False,
         break_on_hyphens=False,
     )
+    return [line.replace(NO_BREAK, " ") for line in lines]
 
 
 def _table(rows: Sequence[Sequence[str]], align: str) -> list[str]:
-    """Columns two blanks apart, cut where a row would not fit into 80 columns; `align` is l or r for each."""
+    """Columns two blanks apart, cut where a row would not fit; `align` is l or r for each.
+
+    Where columns cannot be cut any further, each row is written as text instead.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    while sum(widths) + 2 * len(widths) > WIDTH and max(widths) > LONGEST_CELL // 2:
+    while sum(widths) + 2 * len(widths) > width() and max(widths) > LEAST_CELL:
         widths[widths.index(max(widths))] -= 1
+    if sum(widths) + 2 * len(widths) > width():
+        return [line for row in rows for line in _wrapped(" · ".join(filter(None, map(str.strip, row))), "- ")]
     return [_line(row, widths, align) for row in rows]
 
 

@@ -24,12 +24,13 @@ def sentence(
     limits: tuple[LimitCheck, ...],
     fields: tuple[FieldComparison, ...],
     threshold: float,
+    wrong_way: bool = False,
 ) -> str:
-    """What was decided, or why nothing was."""
+    """What was decided, or why nothing was; `wrong_way` says that the objective asks for the worse."""
     a, b = (side.stack for side in selection.sides)
     match outcome.decision:
         case Decision.NOT_COMPARABLE:
-            return f"{a} and {b} cannot be compared: {_why_not(effect, fields)}."
+            return f"{a} and {b} cannot be compared: {_why_not(effect, fields, wrong_way)}."
         case Decision.NONE_QUALIFIES:
             return f"Neither {a} nor {b} qualifies: {'; '.join(_failures(selection, s, limits) for s in (a, b))}."
         case Decision.WINS if outcome.reason:
@@ -46,15 +47,27 @@ def _win(benchmark: Benchmark, selection: Selection, outcome: Outcome, effect: E
     a, b = (side.stack for side in selection.sides)
     winner, loser, seen = (b, a, effect) if outcome.winner == b else (a, b, swapped(effect))
     found = f"{_title(effect)} {value(seen.candidate, effect.unit)} against {value(seen.baseline, effect.unit)}"
-    found += f"; ratio {ratio(seen.ratio)}, 95 % interval {ratios(seen.low, seen.high)}"
-    factor = None if not seen.ratio else (1 / seen.ratio if effect.lower_is_better else seen.ratio)
-    fast = effect.unit == "s" or effect.metric in SPEED
-    if fast:
-        verb = VERBS.get(benchmark.workload.kind, "is") if effect.metric in SPEED else "is"
-        claim = f"{winner} {verb} {times(factor)} times as fast as {loser}"
+    found += f"; {ratio_text(seen, winner, loser)}"
+    factor = _speed(seen)
+    if factor is not None and factor > 1:
+        claim = f"{winner} {VERBS.get(benchmark.workload.kind, 'is')} {times(factor)} times as fast as {loser}"
     else:
         claim = f"{winner} beats {loser}"
     return f"{claim} ({found}), outside the {share(threshold)} threshold."
+
+
+def _speed(seen: Effect) -> float | None:
+    """How many times as fast the candidate is, by the metric's own direction; None for a metric that is no speed."""
+    known = registry.get(seen.metric)
+    if seen.metric not in SPEED or known is None or not seen.ratio:
+        return None
+    return 1 / seen.ratio if known.direction == "lower" else seen.ratio
+
+
+def wrong_way_text(effect: Effect) -> str:
+    """What is wrong with an objective that ranks against its metric's direction."""
+    asks, better = ("less", "more") if effect.lower_is_better else ("more", "less")
+    return f"the objective asks for {asks} {_title(effect)}, of which {better} is better"
 
 
 def swapped(effect: Effect) -> Effect:
@@ -84,7 +97,7 @@ def _undecided(selection: Selection, effect: Effect, limits: tuple[LimitCheck, .
     if effect.ratio is None:
         return f"{b} against {a} is not decided: {_title(effect)} has no ratio ({effect.absent})."
     if effect.absent:
-        seen = f"ratio {ratio(effect.ratio)}, no interval ({effect.absent})"
+        seen = f"{ratio_text(effect, b, a)}, no interval ({effect.absent})"
         return f"{b} against {a} is not decided: {_values(effect, b, a)}; {seen}."
     failing = [_failures(selection, stack, limits) for stack in (a, b) if _fails(stack, limits)]
     unknown = [f"{check.stack} on {check.metric}" for check in limits if check.standing is Standing.UNKNOWN]
@@ -97,8 +110,14 @@ def _undecided(selection: Selection, effect: Effect, limits: tuple[LimitCheck, .
 
 
 def _numbers(effect: Effect, candidate: str, baseline: str) -> str:
-    found = f"ratio {ratio(effect.ratio)}, 95 % interval {ratios(effect.low, effect.high)}"
-    return f"{_values(effect, candidate, baseline)}; {found}"
+    return f"{_values(effect, candidate, baseline)}; {ratio_text(effect, candidate, baseline)}"
+
+
+def ratio_text(effect: Effect, candidate: str, baseline: str) -> str:
+    """`ratio b / a 0.918, 95 % interval 0.900 to 0.939`: which over which, all with the same decimals."""
+    shown = ratio(effect.ratio, effect.low, effect.high)
+    interval = f", 95 % interval {ratios(effect.low, effect.high, effect.ratio)}" if effect.low is not None else ""
+    return f"ratio {candidate} / {baseline} {shown}{interval}"
 
 
 def _values(effect: Effect, candidate: str, baseline: str) -> str:
@@ -112,7 +131,9 @@ def _title(effect: Effect) -> str:
     return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 
-def _why_not(effect: Effect, fields: tuple[FieldComparison, ...]) -> str:
+def _why_not(effect: Effect, fields: tuple[FieldComparison, ...], wrong_way: bool) -> str:
+    if wrong_way:
+        return wrong_way_text(effect)
     unequal = [field for field in fields if is_unequal(field)]
     if not unequal:
         return f"their values of {effect.metric} come from different definitions"

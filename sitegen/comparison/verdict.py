@@ -6,7 +6,7 @@ Times are seconds, sizes bytes, shares 0 to 1. A value that is not there is None
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ledger.run import Role
 
@@ -63,7 +63,9 @@ class Readiness:
     reasons: tuple[Note, ...]
     """Why it is not ready; empty when it is."""
     next_run: str | None
-    """The command to run next; None when it is ready."""
+    """The command whose launches would help; None when it is ready, and where no launch would."""
+    next_step: str | None = None
+    """What to do where no launch would help, in words."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,11 @@ class Part:
         """Candidate minus baseline, or None when a side is missing."""
         return None if self.baseline is None or self.candidate is None else self.candidate - self.baseline
 
+    @property
+    def shown(self) -> bool:
+        """Whether it says anything: a part that takes no time on either side is left out."""
+        return bool(self.baseline or self.candidate)
+
 
 @dataclass(frozen=True)
 class Accounting:
@@ -164,13 +171,19 @@ class Accounting:
     closure: float | None
     explained_share: float | None
     profiler_overhead: dict[str, float]
-    """{stack: profiled step time / timed step time - 1}."""
+    """{stack: profiled step / unprofiled step of the same launches - 1}, else as `overhead_basis` says."""
     baseline_runs: tuple[str, ...]
     candidate_runs: tuple[str, ...]
     absent: str | None = None
     """Why there is no accounting."""
     left_out: tuple[Note, ...] = ()
     """Profiled launches whose trace gives no parts, and why."""
+    overhead_basis: dict[str, str] = field(default_factory=dict)
+    """{stack: what its profiler's overhead was compared with}, in words."""
+    residual_launches: float | None = None
+    """Part of the residual: timed launches and the profiled launches' unprofiled steps do not differ alike."""
+    residual_profiler: float | None = None
+    """The rest of it: the profiler changes the two sides' steps unequally."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +215,19 @@ class Unsuccessful:
 
 
 @dataclass(frozen=True)
+class Changed:
+    """One declared field that the benchmark file changed after the launches."""
+
+    code: str
+    """`threshold_changed`, `envelope_changed`, `objective_changed` or `comparison_changed`."""
+    what: str
+    """`the limit on peak_memory`."""
+    then: str
+    """What was declared before the launches, and is judged by; `not declared` where nothing was."""
+    now: str
+
+
+@dataclass(frozen=True)
 class Declared:
     """What was declared before the launches, and where that stands."""
 
@@ -215,6 +241,8 @@ class Declared:
     blob: str | None
     profile: str | None
     """The short form that the cited runs used; None for the full benchmark."""
+    changes: tuple[Changed, ...] = ()
+    """Where the file says something else now."""
 
 
 @dataclass(frozen=True)

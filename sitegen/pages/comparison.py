@@ -8,7 +8,9 @@ from dataclasses import asdict
 
 from ledger.metrics import registry
 from sitegen.charts import interval, launches, parts
+from sitegen.comparison import report
 from sitegen.comparison.verdict import Decision, FieldComparison, Sameness, Verdict
+from sitegen.pages import glossary
 from sitegen.pages.snapshot import Snapshot
 from sitegen.templates import render
 
@@ -47,7 +49,7 @@ def page(verdict: Verdict, facts: Snapshot) -> str:
         title=title,
         root=ROOT,
         style=style(verdict),
-        known={each.id for each in registry.newest()},
+        known=glossary.known(),
         charts={
             "launches": launches.chart(verdict, title, RUNS),
             "interval": interval.chart(verdict, _band(verdict.declared.threshold)),
@@ -56,6 +58,7 @@ def page(verdict: Verdict, facts: Snapshot) -> str:
         },
         fields=sorted(verdict.fields, key=_by_difference),
         shares=_shares(verdict),
+        residual=report.residual_parts(verdict.accounting),
         runs={row["run_id"]: row for row in facts.tables["runs"]},
         records=[row for row in facts.tables["status"] if row["run_id"] in _mentioned(verdict)],
         queries=_queries(verdict),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ledger.catalog import Column
 from ledger.metrics import registry
 from ledger.metrics.registry import Metric
+from sitegen.comparison.envelope import LAUNCH_RELIABILITY
 from sitegen.pages.snapshot import Snapshot
 from sitegen.templates import render
 
@@ -18,6 +19,11 @@ class Entry:
     newest: Metric
     older: list[Metric]
     runs: int
+
+
+def known() -> set[str]:
+    """What the glossary explains under `#metric-…`: every metric, and the share that is one over runs."""
+    return {each.id for each in registry.newest()} | {LAUNCH_RELIABILITY}
 
 
 def page(facts: Snapshot) -> str:

@@ -10,7 +10,7 @@ from ledger import benchmark as benchmark_file
 from ledger.workspace import Workspace
 from sitegen.comparison.verdict import Verdict
 from sitegen.pages import comparison
-from sitegen.pages.snapshot import Snapshot
+from sitegen.pages.snapshot import Row, Snapshot
 from sitegen.templates import render
 
 
@@ -24,6 +24,10 @@ class Answer:
     completed: int
     failed: int
     stacks: int
+    uncited: list[Row]
+    """Failed runs that no comparison shows, with why they were to be launched at all."""
+    descriptions: dict[str, str]
+    """What the file says about the stacks of `uncited`."""
 
 
 def page(workspace: Workspace, facts: Snapshot, verdicts: list[Verdict], introduction: str | None) -> str:
@@ -42,12 +46,31 @@ def page(workspace: Workspace, facts: Snapshot, verdicts: list[Verdict], introdu
 
 
 def _answer(name: str, file: benchmark_file.BenchmarkFile, facts: Snapshot, verdicts: list[Verdict]) -> Answer:
-    states = [row["state"] for row in facts.tables["runs"] if row["benchmark"] == name]
+    runs = [row for row in facts.tables["runs"] if row["benchmark"] == name]
+    states = [row["state"] for row in runs]
+    uncited = [row for row in runs if row["state"] == "failed" and row["run_id"] not in _shown(verdicts)]
+    declared = file.benchmark.stacks
     return Answer(
         name=name,
         question=file.benchmark.question,
         verdicts=[verdict for verdict in verdicts if verdict.benchmark == name],
         completed=states.count("completed"),
         failed=states.count("failed"),
-        stacks=len(file.benchmark.stacks),
+        stacks=len(declared),
+        uncited=uncited,
+        descriptions={
+            stack: text
+            for stack in {row["stack"] for row in uncited}
+            if stack in declared and (text := declared[stack].description)
+        },
     )
+
+
+def _shown(verdicts: list[Verdict]) -> set[str]:
+    """Ids of the runs that a comparison's page names, failed ones too."""
+    return {
+        run_id
+        for verdict in verdicts
+        for run_id in (*verdict.evidence, *(trial.run_id for trial in verdict.unsuccessful))
+        if run_id
+    }

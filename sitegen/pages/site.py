@@ -9,6 +9,7 @@ from typing import Any
 
 from ledger.run_folder import scan
 from ledger.workspace import Workspace
+from sitegen import site_folder
 from sitegen.comparison import judge_all
 from sitegen.comparison.verdict import Verdict
 from sitegen.pages import comparison, evidence, glossary, handwritten, home, run, snapshot, traces
@@ -44,6 +45,7 @@ def write(workspace: Workspace, target: Path, docs: Path | None = None, title: s
     `docs` holds the hand-written pages (default: `docs` in the workspace). Raises InputError on an evidence folder or a
     benchmark file that cannot be read, StorageError when `target` cannot be written.
     """
+    site_folder.check_own(target)
     docs = docs or workspace.root / "docs"
     viewer = traces.viewer(workspace)
     facts = snapshot.take(workspace.evidence, workspace.traces)

@@ -28,6 +28,9 @@ PAIR = {"baseline": "a", "candidate": "a", "threshold": "5%"}
         ({"stacks": {"a": {"adapter": "scirpt"}}}, "a.adapter: unknown adapter 'scirpt'; did you mean 'script'?"),
         ({"stacks": {"a": {"adapter": "jax"}}}, "a.adapter: unknown adapter 'jax'; known: torch, script"),
         ({"stacks": {"a": {**STACK, "settings": {"scrip": ""}}}}, "unknown setting; did you mean 'script'?"),
+        ({"timeout": []}, "timeout: must be a duration such as '10 min', got []"),
+        ({"stacks": {"a": {**STACK, "repeats": 10**9}}}, "stacks.a.repeats: must be at most 1000, got 1000000000"),
+        ({"envelope": {"objective": {"minimise": "step_tim"}}}, "'step_tim' that this version measures; did you mean"),
         ({"timeout": "soon"}, "timeout: must be a duration such as '10 min', got 'soon'"),
         ({"comparisons": [{**PAIR, "candidate": "b"}]}, "comparisons.0.candidate: no stack 'b'"),
         ({"comparisons": [PAIR]}, "compares a stack with itself"),
@@ -57,6 +60,15 @@ def test_each_mistake_in_a_benchmark_file_is_one_line(
         ("name: [" * 400, "is not valid YAML"),
         ("name: \x00", "is not valid YAML"),
         ("a: &a [*a]\nname: tiny\n", "unknown key"),
+        ("name: tiny\n? [a, b]\n: 1\n", "tiny.yaml:2: is not valid YAML (a key must be plain text"),
+        ("{}: 1\n", "tiny.yaml:1: is not valid YAML (a key must be plain text"),
+        ("name: tiny\nquestion: !!timestamp foo\n", "tiny.yaml:2: is not valid YAML (the tag !!timestamp has no"),
+        ('name: "a\\0b"\n', "holds a NUL or half a character"),
+        ('name: "a\\ud800b"\n', "holds a NUL or half a character"),
+        ("name: !!bool foo\n", "tiny.yaml:1: is not valid YAML ('foo' is no !!bool)"),
+        ("name: !!int ''\n", "tiny.yaml:1: is not valid YAML ('' is no !!int)"),
+        ("name: !!map [x]\n", "tiny.yaml:1: is not valid YAML (expected a mapping node"),
+        ("name: !!set {a, b}\n", "the tag !!set has no meaning here"),
     ],
 )
 def test_a_file_that_is_not_a_benchmark(workspace: Path, stackproof: Cli, text: str, line: str) -> None:
@@ -103,3 +115,34 @@ def test_an_evidence_folder_that_is_a_file(workspace: Path, stackproof: Cli) -> 
     code, _, err = stackproof("collect", "tiny")
     assert (code, err.count("\n"), "is a file, not an evidence folder" in err) == (2, 1, True)
     assert (workspace / "evidence").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("linked", ["evidence", "evidence/tiny", "evidence/tiny/2026-11-30"])
+@pytest.mark.parametrize("more", [(), ("--no-commit",), ("--dry-run",)])
+def test_evidence_behind_a_link_is_refused_before_any_launch(
+    workspace: Path, stackproof: Cli, tmp_path: Path, linked: str, more: tuple[str, ...]
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    if linked == "evidence":
+        (workspace / "evidence").rmdir()
+    (workspace / linked).parent.mkdir(exist_ok=True, parents=True)
+    (workspace / linked).symlink_to(tmp_path / "elsewhere")
+    code, _, err = stackproof("collect", "tiny", *more)
+    assert (code, err.count("\n"), f"{linked}: is a symbolic link" in err) == (2, 1, True), err
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_evidence_outside_of_the_repository_is_refused_before_any_launch(
+    workspace: Path, stackproof: Cli, tmp_path: Path
+) -> None:
+    (workspace / "mkdocs.yml").write_text("site_name: t\nextra: {stackproof: {evidence: ../outside}}\n")
+    code, _, err = stackproof("collect", "tiny")
+    assert (code, err.count("\n"), "lies outside the git repository" in err) == (2, 1, True), err
+    assert not (tmp_path / "outside").exists()
+
+
+def test_more_launches_than_a_plan_holds(workspace: Path, stackproof: Cli) -> None:
+    write(workspace, {"comparisons": []}, **{f"s{number}": {} for number in range(11)})
+    code, _, err = stackproof("collect", "tiny", "--repeats", "1000")
+    assert (code, err.count("\n")) == (2, 1), err
+    assert "asks for 11022 launches, and one plan holds at most 10000" in err

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from collector import commit
+from ledger import git as git_module
 from ledger.errors import GitError
 from tests import factory
 from tests.collector.conftest import git
@@ -89,6 +90,45 @@ def test_another_operation_in_progress_stops_before_any_launch(
     assert f"a {operation} is in progress; finish or abort the {operation}, or use --no-commit" in err
     assert not list((workspace / "evidence").glob("tiny"))
     assert stackproof("collect", "tiny", "--no-commit")[0] == 0
+
+
+def test_a_lock_of_gits_that_stays_stops_before_any_launch_and_is_named(
+    workspace: Path, stackproof: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = workspace / ".git/index.lock"
+    lock.touch()
+    code, _, err = stackproof("collect", "tiny")
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"another git command holds {lock}; wait for its end, or remove that file" in err
+    assert not list((workspace / "evidence").glob("tiny"))
+    assert stackproof("collect", "tiny", "--no-commit")[0] == 0
+
+
+def test_a_lock_that_goes_away_is_waited_for(workspace: Path) -> None:
+    lock = workspace / ".git/index.lock"
+    lock.touch()
+    holder = subprocess.Popen(["sh", "-c", f"sleep 1; rm {lock}"])
+    assert commit.commit(git_of(workspace), [factory.make_run(workspace / "evidence")], "Add evidence\n")
+    assert holder.wait() == 0
+
+
+def git_of(workspace: Path) -> git_module.Repository:
+    return git_module.find(workspace)
+
+
+def test_a_commit_that_git_refuses_says_what_git_says(workspace: Path) -> None:
+    (workspace / ".git/refs/heads/main.lock").touch()
+    run = factory.make_run(workspace / "evidence")
+    with pytest.raises(GitError, match=r"HEAD cannot be moved: git update-ref failed .*main\.lock"):
+        commit.commit(git_of(workspace), [run], "Add evidence\n")
+
+
+def test_without_git_the_advice_is_to_install_it(
+    workspace: Path, stackproof: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, _, err = stackproof("collect", "tiny")
+    assert (code, err) == (2, "error: git is not installed; install git (sudo apt-get install git)\n")
 
 
 def test_no_repository_stops_before_any_launch(

@@ -1,11 +1,13 @@
 """A disk that fails, fills up or is read-only: one clear line, exit 2, nothing partial in sight."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.faults import harness
+from tests.collector import conftest as scripted
+from tests.faults import collect_once, harness
 
 pytestmark = pytest.mark.faults
 
@@ -65,6 +67,18 @@ def test_a_read_only_disk(template: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     check_refusal(tmp_path, "Read-only file system")
+
+
+def test_a_dry_run_needs_no_disk_that_can_be_written(tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    scripted.write(root, slow={})
+    (root / "evidence/tiny").mkdir()
+    line = f'mount --bind "{root}" "{root}"; mount -o remount,bind,ro "{root}"; cd "{root}"; '
+    line += f'"{sys.executable}" "{collect_once.__file__}" tiny '
+    done = harness.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-euc", line + "--dry-run"])
+    assert (done.returncode, "5 to launch" in done.stdout) == (0, True), done.stderr
+    done = harness.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-euc", line + "--no-commit"])
+    assert (done.returncode, is_one_error(done.stderr, "evidence: cannot be read and written")) == (2, True)
 
 
 def one_clear_line(done: subprocess.CompletedProcess[str], words: str) -> bool:

@@ -24,7 +24,8 @@ from sitegen import format
         (5e-9, "5.00 ns"),
         (0.2e-9, "0.200 ns"),
         (0, "0 s"),
-        (-0.004, "-4.00 ms"),
+        (-0.004, "−4.00 ms"),
+        (-7380, "−2 h 3 min"),
     ],
 )
 def test_seconds(seconds: float, text: str):
@@ -40,14 +41,16 @@ def test_seconds(seconds: float, text: str):
         (200 * 2**20, "200 MiB"),
         (1.5 * 2**30, "1.50 GiB"),
         (2**40, "1.00 TiB"),
-        (-1536, "-1.50 KiB"),
+        (-1536, "−1.50 KiB"),
     ],
 )
 def test_bytes(size: float, text: str):
     assert format.bytes_(size) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.05, "5 %"), (0.1234, "12.3 %"), (1, "100 %"), (0, "0 %")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.05, "5 %"), (0.1234, "12.3 %"), (1, "100 %"), (0, "0 %"), (-0.261, "−26.1 %")]
+)
 def test_shares(value: float, text: str):
     assert format.share(value) == text
 
@@ -112,8 +115,14 @@ def test_bounds_can_be_told_apart():
     assert format.ratios(0.69, 0.72) == "0.69 to 0.72"
     assert format.ratios(0.7031, 0.7042) == "0.703 to 0.704"
     assert format.ratios(0.70311, 0.70312) == "0.70311 to 0.70312"
+    assert format.ratios(0.9, 0.939) == "0.900 to 0.939"
     assert format.ratios(None, 1) == format.interval(None, 1, "s") == format.ABSENT
     assert format.interval(0.06, 0.0624, "s") == "60.0 ms to 62.4 ms"
+
+
+def test_a_ratio_has_as_many_decimals_as_its_bounds():
+    assert (format.ratio(0.85, 0.8, 0.91), format.ratios(0.8, 0.91, 0.85)) == ("0.850", "0.800 to 0.910")
+    assert (format.ratio(0.9181, 0.7, 0.8), format.ratios(0.7, 0.8, 0.9181)) == ("0.918", "0.700 to 0.800")
 
 
 def test_counts_agree_in_number():

@@ -110,6 +110,11 @@ def test_an_existing_repository_gets_files_and_no_commit(tmp_path: Path) -> None
     assert git(tmp_path, "rev-parse", "HEAD") == head
     assert not (tmp_path / "inside/.git").exists()
     assert git(tmp_path, "status", "--porcelain") == "?? inside/"
+    (note,) = [note for note in made.notes if "git repository" in note]
+    assert f"inside the git repository {tmp_path}: commits go there" in note
+    assert "GitHub ignores the workflow" in note
+    (note,) = [note for note in new_workspace.make(tmp_path).notes if "git repository" in note]
+    assert "commit the new files yourself" in note
 
 
 def test_a_folder_that_the_outer_repository_ignores_gets_its_own(tmp_path: Path) -> None:
@@ -125,6 +130,7 @@ def test_a_second_init_changes_nothing(tmp_path: Path) -> None:
     before = everything_in(tmp_path)
     second = new_workspace.make(tmp_path, "cpu-training")
     assert second.files == ()
+    assert not [note for note in second.notes if "git repository" in note]
     assert second.commit is None
     assert git(tmp_path, "rev-parse", "HEAD") == first.commit
     assert {name: data for name, data in everything_in(tmp_path).items() if name in before} == before

@@ -27,9 +27,9 @@ def test_defaults_are_filled_in(declared):
     ("settings", "key", "words"),
     [
         ({"thread": 2}, "thread", "unknown setting"),
-        ({"threads": 0}, "threads", "greater than or equal to 1, got 0"),
-        ({"threads": "two"}, "threads", "valid integer, got 'two'"),
-        ({"compile": 1}, "compile", "valid boolean, got 1"),
+        ({"threads": 0}, "threads", "must be at least 1, got 0"),
+        ({"threads": "two"}, "threads", "must be a whole number, got 'two'"),
+        ({"compile": 1}, "compile", "must be true or false, got 1"),
         ({"attention": "flash"}, "attention", "'sdpa' or 'math', got 'flash'"),
         ({"micro_batch_size": 3}, "micro_batch_size", r"must divide global_batch_size \(2\), got 3"),
         ({"compile_mode": "default"}, "compile_mode", "no meaning without"),

@@ -18,7 +18,7 @@ from ledger.errors import InputError
 from tests.factory import make_run
 from tests.ledger.catalog.conftest import Ask, reseal
 
-OF_TRACES = {"where-time-goes", "top-kernels"}
+OF_TRACES = {"where-time-goes", "top-kernels", "collectives"}
 
 
 @pytest.mark.parametrize("name", saved_names())
@@ -92,6 +92,12 @@ def test_csv_keeps_exact_numbers_and_quotes(evidence: Path, ask: Ask) -> None:
     assert list(csv.reader(io.StringIO(text))) == [["a", "b", "c"], [repr(1 / 3), 'x,"y"', ""]]
 
 
+def test_csv_tells_nothing_from_empty_text_and_from_no_number(evidence: Path, ask: Ask) -> None:
+    sql = "SELECT NULL AS a, '' AS b, 'nan'::DOUBLE AS c, 'inf'::FLOAT AS d, '-inf'::DOUBLE AS e, 'x\ny' AS f"
+    text = ask("query", sql, "--evidence", str(evidence), "--format", "csv").stdout
+    assert text == 'a,b,c,d,e,f\n,"",NaN,Infinity,-Infinity,"x\ny"\n'
+
+
 def test_parquet_needs_a_file_and_keeps_types(evidence: Path, tmp_path: Path, ask: Ask) -> None:
     target = tmp_path / "runs.parquet"
     arguments = ("query", "SELECT run_id, started_at FROM runs", "--evidence", str(evidence), "--format", "parquet")
@@ -158,6 +164,9 @@ def test_people_see_seven_digits(value: float, text: str) -> None:
         ("SELEC 1", "syntax error"),
         ("SELECT 1; SELECT 2", "one at a time"),
         ("DROP TABLE runs", "SELECT only"),
+        ("INSTALL httpfs", "INSTALL is not a query"),
+        ("/* a */ -- b\nLOAD httpfs", "LOAD is not a query"),
+        ("SELECT '\udcff'", "is not UTF-8 text"),
         ("", "is empty"),
     ],
 )
@@ -167,6 +176,34 @@ def test_a_wrong_query_is_one_line_with_what_to_do(evidence: Path, ask: Ask, sql
     assert said in answer.exception.diagnostics()
     assert "\n" not in answer.exception.diagnostics()
     assert answer.stdout == ""
+
+
+@pytest.mark.parametrize("style", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [("/", "is a folder"), (".", "is a folder"), ("none/x", "no such folder"), ("/dev/null", "is a device or pipe")],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_the_query_runs(
+    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, place: str, said: str, style: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = ask("query", "no query", "--evidence", "no-evidence", "--format", style, "--output", place)
+    assert isinstance(answer.exception, InputError)
+    assert said in answer.exception.diagnostics()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_parquet_cannot_hold_is_an_error_and_leaves_no_half(evidence: Path, tmp_path: Path, ask: Ask) -> None:
+    place = tmp_path / "x.parquet"
+    sql = "SELECT INTERVAL 5 MONTH AS x"
+    answer = ask("query", sql, "--evidence", str(evidence), "--format", "parquet", "--output", str(place))
+    assert "CAST it to VARCHAR" in str(answer.exception)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["evidence"]
+
+
+def test_an_unknown_saved_query_names_the_nearest(evidence: Path, ask: Ask) -> None:
+    answer = ask("query", "--saved", "outcoms", "--evidence", str(evidence))
+    assert "did you mean 'outcomes'?" in str(answer.exception)
 
 
 def test_an_unknown_saved_query_names_those_there_are(evidence: Path, ask: Ask) -> None:

@@ -195,3 +195,15 @@ def test_the_kernels_that_take_longest_come_first(workspace: Path, ask: Ask) -> 
         (run_id, "kernel", "long", 1, pytest.approx(30e-6)),
         (run_id, "kernel", "short", 1, pytest.approx(1e-6)),
     ]
+
+
+def test_collectives_are_those_of_all_ranks(workspace: Path, ask: Ask) -> None:
+    args = {"Collective name": "allreduce", "In msg nelems": 1000, "dtype": "Float", "Group size": 2}
+    comms = event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 40, 20, 7, correlation=1, **args)
+    call = event("cuda_runtime", "cudaLaunchKernel", 30, 1, correlation=1)
+    run_id = traced(workspace, [annotation("ProfilerStep#1", 5, 100), call, comms])
+    answer = ask("query", "--saved", "collectives", "--evidence", str(workspace / "evidence"), "--format", "json")
+    (row,) = json.loads(answer.stdout)
+    assert (row["run_id"], row["operation"], row["calls"], row["bytes"], row["peer_wait_s"]) == (
+        run_id, "all_reduce", 1, 4000, None,
+    )  # fmt: skip

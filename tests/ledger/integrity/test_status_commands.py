@@ -87,3 +87,32 @@ def test_without_a_name_one_is_asked_for(
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     assert "--who" in str(ask("retract", ids[0], "--why", "x").exception)
+
+
+def test_the_same_record_again_is_refused_and_another_reason_is_added(
+    ask: Ask, repository: EvidenceRepository, ids: list[str]
+) -> None:
+    ask("retract", ids[0], "--why", "throttled")
+    assert "is retracted already, for the same reason" in str(ask("retract", ids[0], "--why", "throttled").exception)
+    assert len(status.read(repository.evidence)) == 1
+    answer = ask("retract", ids[0], "--why", "wrong driver")
+    assert f"note: {ids[0]} was retracted already; both records stand" in answer.stderr
+    assert len(status.read(repository.evidence)) == 2
+
+
+def test_superseding_a_run_that_is_out_of_use_says_so(ask: Ask, repository: EvidenceRepository, ids: list[str]) -> None:
+    ask("retract", ids[0], "--why", "throttled")
+    answer = ask("supersede", ids[0], "--by", ids[1], "--why", "again")
+    assert f"note: {ids[0]} was retracted already; both records stand" in answer.stderr
+    assert "for the same reason" in str(ask("supersede", ids[0], "--by", ids[1], "--why", "again").exception)
+
+
+@pytest.mark.parametrize("option", ["--why", "--who"])
+def test_bytes_that_are_no_text_are_refused(
+    ask: Ask, repository: EvidenceRepository, ids: list[str], option: str
+) -> None:
+    arguments = {"--why": "x", "--who": "y", option: "\udcff\udcfe"}
+    error = ask("retract", ids[0], *(word for pair in arguments.items() for word in pair)).exception
+    assert isinstance(error, InputError)
+    assert f"{option} is not UTF-8 text" in error.diagnostics()
+    assert not (repository.evidence / "status").exists()

@@ -279,3 +279,32 @@ def test_records_are_canonical_json(runs: list[Path]) -> None:
     path = status.write(runs[0].parents[2], record(runs[0], Kind.RETRACTED))
     assert path.read_bytes() == canonical_json(json.loads(path.read_bytes())) + b"\n"
     assert [each.kind for each in status.read(runs[0].parents[2])] == [Kind.RETRACTED]
+
+
+def test_a_run_that_is_gone_while_its_plan_is_there_is_a_warning(ask: Ask, runs: list[Path]) -> None:
+    """The plan alone cannot tell a removed run from a batch that was interrupted or runs now."""
+    shutil.rmtree(min(runs, key=lambda run: json.loads((run / "run.json").read_text())["launch_order"]))
+    answer = ask("verify")
+    assert answer.return_value == 0
+    warning = next(line for line in answer.output.splitlines() if line.startswith("warning: "))
+    assert "plan-" in warning
+    assert "1 of its 3 launches have no run, the first is launch 2" in warning
+    assert "an interruption alone does not account for it" in warning
+    found = json.loads(ask("verify", "--format", "json").stdout)
+    assert (found["ok"], [each["code"] for each in found["warnings"]]) == (True, ["plan_unfinished"])
+
+
+def test_links_and_folders_in_the_place_of_evidence_are_not_just_to_be_taken_out(
+    ask: Ask, repository: EvidenceRepository, runs: list[Path]
+) -> None:
+    plan = next(repository.evidence.rglob("plan-*.json"))
+    for place in (plan, runs[0]):
+        away = repository.root / f"away-{place.name}"
+        place.rename(away)
+        place.symlink_to(away)
+    lines = [line for line in ask("verify").stdout.splitlines() if "symbolic link" in line]
+    assert len(lines) == 2
+    assert all("restore from git what stood there" in line for line in lines)
+    plan.unlink()
+    plan.mkdir()
+    assert "was replaced by a folder: the plan is missing; restore the file from git" in ask("verify").stdout

@@ -98,6 +98,31 @@ def test_a_link_in_place_of_a_file_is_found_though_its_bytes_are_the_same(run: P
     assert named(run) == {"card.yaml": "link"}
 
 
+@pytest.mark.parametrize("name", ["card.yaml", "logs/stdout.log", "run.json", "logs", manifest.NAME])
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder", "full folder"])
+def test_what_stands_in_the_place_of_something_sealed_is_never_just_taken_out(
+    run: Path, tmp_path: Path, name: str, kind: str
+) -> None:
+    place, away = run / name, tmp_path / "away"
+    place.rename(away)
+    if kind == "link":
+        place.symlink_to(away)
+    elif kind == "pipe":
+        os.mkfifo(place)
+    elif name != "logs":
+        place.mkdir()
+        if kind == "full folder":
+            (place / "x").touch()
+    found = [
+        each for each in findings(run) if each.file == name or (name == "logs" and str(each.file).startswith(name))
+    ]
+    assert found
+    assert all("restore" in each.todo and "take" not in each.todo for each in found), found
+    said = {"link": "symbolic link", "pipe": "neither file nor folder", "folder": "missing", "full folder": "folder"}
+    if name not in {"logs", manifest.NAME}:
+        assert said[kind] in found[0].what
+
+
 @pytest.mark.parametrize("depth", [0, 1, 2])
 def test_a_link_in_place_of_a_folder_is_found(run: Path, tmp_path: Path, depth: int) -> None:
     """The run folder itself, the day's, the benchmark's."""

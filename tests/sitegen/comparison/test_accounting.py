@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -66,11 +68,42 @@ def test_a_win_that_the_traces_do_not_explain_is_not_ready():
 
 
 @pytest.mark.parametrize(("fast_traced", "said"), [(0.060, True), (0.0665, False)])
-def test_a_profiler_that_slows_one_side_more_is_named(fast_traced: float, said: bool):
+def test_a_profiler_that_slows_one_side_more_is_named_and_no_more_of_it_advised(fast_traced: float, said: bool):
     found = verdict(interleaved(SLOW, FAST) + profiled(traced(idle=0.11), traced(idle=fast_traced)))
     (note,) = found.readiness.reasons
-    assert ("the profiler itself changes slow by +9.9 % and fast by" in note.text) is said
-    assert found.readiness.next_run == "stackproof collect tiny --profiled 6"
+    assert ("the profiler changes the step of slow by +9.9 % and fast by" in note.text) is said
+    assert found.readiness.next_run == (None if said else "stackproof collect tiny --profiled 6")
+    assert (found.readiness.next_step is not None) is said
+
+
+def own_clock(runs: list[TrialRun], **unprofiled: float) -> list[TrialRun]:
+    """The runs, the profiled ones with steps of their own: profiled as traced, unprofiled as stated for each stack."""
+    return [
+        replace(each, steps={"profiled": row.value, "measured": unprofiled[each.stack]})
+        if (row := each.find("traced_step_time", rank=0)) and row.value
+        else each
+        for each in runs
+    ]
+
+
+def test_the_profilers_cost_is_taken_within_a_launch_and_drift_between_launches_apart():
+    runs = profiled(traced(compute=0.099), traced(compute=0.066))
+    found = verdict(interleaved(SLOW, FAST) + own_clock(runs, slow=0.090, fast=0.060)).accounting
+    assert found.profiler_overhead == {"slow": pytest.approx(0.1), "fast": pytest.approx(0.1)}
+    assert set(found.overhead_basis.values()) == {"unprofiled steps of the same launches"}
+    assert found.difference is not None
+    assert found.residual_launches == pytest.approx(found.difference + 0.030)
+    assert found.residual_profiler == pytest.approx(0.003)
+    assert found.residual == pytest.approx(found.residual_launches + found.residual_profiler)
+
+
+def test_without_steps_of_their_own_the_timed_launches_are_taken_and_named():
+    runs = profiled(traced(compute=0.099), traced(compute=0.066))
+    runs = [*own_clock(runs[:1], slow=0.09, fast=0.06), *runs[1:]]
+    found = verdict(interleaved(SLOW, FAST) + runs).accounting
+    assert found.profiler_overhead["slow"] == pytest.approx(0.099 / (sum(SLOW) / 5) - 1)
+    assert found.overhead_basis["slow"].startswith("timed launches, so that drift")
+    assert (found.residual_launches, found.residual_profiler) == (None, None)
 
 
 def test_without_traces_a_win_is_not_ready_and_says_so():
@@ -108,7 +141,8 @@ def test_where_no_trace_is_usable_the_reason_stands_in_readiness():
     (reason,) = found.readiness.reasons
     assert reason.code == "explanation_missing"
     assert reason.text.endswith("no profiled launch of fast has a trace with parts (it breaks off)")
-    assert found.readiness.next_run == "stackproof collect tiny"
+    assert found.readiness.next_run is None
+    assert found.readiness.next_step.startswith("see in their logs why the profiled launches of fast left no trace")
 
 
 def test_nothing_is_explained_where_there_may_be_no_difference():

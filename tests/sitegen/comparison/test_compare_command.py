@@ -12,9 +12,12 @@ from ledger import benchmark as benchmark_file
 from ledger import catalog
 from ledger.errors import InputError
 from ledger.run import BenchmarkOrigin, Reason
+from ledger.run_folder import RunFolder
+from ledger.seal import seal
 from ledger.workspace import Workspace
 from sitegen.commands.compare import command
 from sitegen.comparison import judge_all, judge_file
+from sitegen.comparison.verdict import Decision
 from tests.factory import BENCHMARK, make_run, write_benchmark
 
 
@@ -39,6 +42,18 @@ def seal_launches(workspace: Path, **changes) -> list[Path]:
             options = {"repeat": repeat, "order": order, "step_time": time, "failed": failed, "changes": changes}
             folders.append(make_run(workspace / "evidence", stack, **options))
     return folders
+
+
+def seal_again(folder: Path, benchmark: str) -> None:
+    """Seal the same run with another benchmark file instead, as an earlier version may have done."""
+    found = RunFolder(folder).run
+    evidence = folder.parents[2]
+    prepared = evidence / ".incoming" / folder.name
+    prepared.parent.mkdir(exist_ok=True)
+    folder.rename(prepared)
+    (prepared / "MANIFEST.sha256").unlink()
+    (prepared / "benchmark.yaml").write_text(benchmark)
+    seal(prepared, evidence, found)
 
 
 def compare(*arguments: str) -> Result:
@@ -116,6 +131,96 @@ def test_a_threshold_changed_afterwards_does_not_count(workspace: Path):
     assert "threshold_changed" in {note.code for note in verdict.downgrades}
 
 
+@pytest.mark.parametrize(
+    ("later", "code", "says"),
+    [
+        (
+            {"envelope": {"limits": {"evaluation_loss": "<= 1.2"}, "objective": {"minimise": "step_time"}}},
+            "envelope_changed",
+            "the limit on evaluation_loss was <= 3 nats and is <= 1.20 nats now",
+        ),
+        (
+            {"envelope": {"limits": {"evaluation_loss": "<= 30"}, "objective": {"minimise": "step_time"}}},
+            "envelope_changed",
+            "the limit on evaluation_loss was <= 3 nats and is <= 30 nats now",
+        ),
+        (
+            {"envelope": {"limits": {"evaluation_loss": "<= 3.0001"}, "objective": {"minimise": "step_time"}}},
+            "envelope_changed",
+            "the limit on evaluation_loss was <= 3 and is <= 3.0001 now",
+        ),
+        (
+            {"envelope": {"limits": {}, "objective": {"minimise": "step_time"}}},
+            "envelope_changed",
+            "the limit on evaluation_loss was <= 3 nats and is not declared now",
+        ),
+        (
+            {
+                "envelope": {
+                    "limits": {"evaluation_loss": "<= 3.0", "peak_memory": "<= 50 MiB"},
+                    "objective": {"minimise": "step_time"},
+                }
+            },
+            "envelope_changed",
+            "the limit on peak_memory was not declared and is <= 50.0 MiB now",
+        ),
+        (
+            {"envelope": {**BENCHMARK["envelope"], "objective": {"maximise": "tokens_per_second"}}},
+            "objective_changed",
+            "the objective was minimise step_time and is maximise tokens_per_second now",
+        ),
+        (
+            {"comparisons": [{"baseline": "fast", "candidate": "slow", "threshold": "5%"}]},
+            "comparison_changed",
+            "the comparison was fast against slow and is slow against fast now",
+        ),
+    ],
+)
+def test_what_was_changed_after_the_launches_changes_no_verdict(workspace: Path, later: dict, code: str, says: str):
+    seal_launches(workspace)
+    before = judge_all(Workspace(workspace, {}))[0]
+    path = write_benchmark(workspace / "benchmarks", **later)
+    with catalog.open(workspace / "evidence") as opened:
+        verdict = judge_file(opened, benchmark_file.read(path), workspace / "evidence")[0]
+    assert (verdict.decision, verdict.winner) == (before.decision, before.winner)
+    assert (verdict.declared.limits, verdict.declared.objective) == (before.declared.limits, before.declared.objective)
+    assert verdict.effect.metric == "step_time"
+    (note,) = [note for note in verdict.downgrades if note.code.endswith("_changed")]
+    assert (note.code, says in note.text) == (code, True), note.text
+    assert [change.code for change in verdict.declared.changes] == [code]
+    assert compare("tiny").output.count(code) == 1
+
+
+def test_a_comparison_that_was_declared_after_its_launches_says_so(workspace: Path):
+    seal_launches(workspace, comparisons=[])
+    verdict = judge_all(Workspace(workspace, {}))[0]
+    (note,) = [note for note in verdict.downgrades if note.code == "comparison_changed"]
+    assert "this comparison was not declared and is threshold 5 % now" in note.text
+
+
+def test_an_objective_against_its_metrics_direction_is_no_comparison(workspace: Path):
+    """Today's reader refuses such a file; evidence of an earlier version may hold one."""
+    envelope = "envelope:\n  limits: {}\n  objective: {maximise: step_time}\n"
+    for folder in seal_launches(workspace):
+        text = (folder / "benchmark.yaml").read_text()
+        start, end = text.index("envelope:"), text.index("comparisons:")
+        seal_again(folder, text[:start] + envelope + text[end:])
+    verdict = judge_all(Workspace(workspace, {}))[0]
+    assert (verdict.decision, verdict.winner) == (Decision.NOT_COMPARABLE, None)
+    assert verdict.sentence == (
+        "slow and fast cannot be compared: the objective asks for more step time, of which less is better."
+    )
+    assert "objective_wrong_way" in {note.code for note in verdict.readiness.reasons}
+    assert "objective_changed" in {note.code for note in verdict.downgrades}
+
+
+def test_a_sealed_declaration_that_cannot_be_read_is_never_ready(workspace: Path):
+    for folder in seal_launches(workspace):
+        seal_again(folder, "name: tiny\n")
+    verdict = judge_all(Workspace(workspace, {}))[0]
+    assert "declaration_unreadable" in {note.code for note in verdict.readiness.reasons}
+
+
 def test_a_changed_byte_makes_a_verdict_not_ready(workspace: Path):
     folder = seal_launches(workspace)[0]
     (folder / "logs/stdout.log").write_text("step 2\n")
@@ -123,4 +228,5 @@ def test_a_changed_byte_makes_a_verdict_not_ready(workspace: Path):
     broken = [note for note in verdict.readiness.reasons if note.code == "evidence_broken"]
     assert [note.evidence for note in broken] == [(folder.name[-16:],)]
     assert "logs/stdout.log" in broken[0].text
-    assert verdict.readiness.next_run == "stackproof verify"
+    assert verdict.readiness.next_run is None
+    assert verdict.readiness.next_step == "run `stackproof verify`, and restore what it names from git"

@@ -56,8 +56,8 @@ def test_a_clear_and_explained_win_is_ready_and_said_in_one_sentence():
     assert found.readiness.next_run is None
     assert found.effect.method == "t interval on log ratios of 5 interleaved blocks"
     assert found.sentence == (
-        "fast trains 1.42 times as fast as slow (step time 61.2 ms against 86.9 ms; ratio 0.70, 95 % interval "
-        "0.70 to 0.71), outside the 5 % threshold."
+        "fast trains 1.42 times as fast as slow (step time 61.2 ms against 86.9 ms; ratio fast / slow 0.70, 95 % "
+        "interval 0.70 to 0.71), outside the 5 % threshold."
     )
     assert downgrades(found) == {"one_node"}
 
@@ -118,8 +118,13 @@ def test_a_zero_has_no_logarithm():
 
 
 def test_a_maximised_objective_wins_upwards():
-    envelope = {"limits": {}, "objective": {"maximise": "step_time"}}
-    assert verdict(interleaved(SLOW, FAST), envelope=envelope).winner == "slow"
+    envelope = {"limits": {}, "objective": {"maximise": "tokens_per_second"}}
+    runs = [
+        replace(each, measured=(measured("tokens_per_second", 100 * step_time.value), *each.measured))
+        for each in interleaved(SLOW, FAST)
+        if (step_time := each.find("step_time"))
+    ]
+    assert verdict(runs, envelope=envelope).winner == "slow"
 
 
 def test_a_held_field_that_differs_is_not_a_comparison():
@@ -286,9 +291,14 @@ def test_a_profile_is_judged_when_the_full_benchmark_has_not_run():
     assert found.decision is Decision.WINS
     assert found.declared.profile == "demo"
     assert "short_form" in downgrades(found)
-    assert found.readiness.next_run == "stackproof collect tiny --profile demo"
+    assert found.readiness.next_run == "stackproof collect tiny"
     full = verdict(demo + [replace(each, run_id=f"full-{each.run_id}") for each in interleaved(FAST, SLOW)], **short)
     assert (full.winner, full.declared.profile) == ("slow", None)
+
+
+def test_work_of_an_earlier_version_of_the_file_is_no_short_form():
+    found = verdict(interleaved(SLOW, FAST, workload_digest="0" * 64))
+    assert downgrades(found) == {"earlier_workload", "one_node", "unexplained"}
 
 
 def test_counts_add_up_and_what_is_missing_is_run_next():
@@ -327,7 +337,8 @@ def test_an_excluded_stack_names_what_to_install():
     )
     found = verdict([run("slow", 1, 1, 0.1)], plans=plans)
     assert found.readiness.reasons[0].code == "excluded"
-    assert found.readiness.next_run == "apt-get install g++"
+    assert found.readiness.next_run is None
+    assert found.readiness.next_step == "run `apt-get install g++`, then `stackproof collect tiny`"
 
 
 def test_launches_that_were_not_interleaved_are_compared_unpaired():
@@ -391,3 +402,23 @@ def test_runs_of_a_failed_state_never_have_a_configuration_of_their_own():
     chosen = selection(interleaved(SLOW, [None, *FAST[1:]]))
     assert [len(side.of(Role.TIMED)) for side in chosen.sides] == [5, 5]
     assert len(chosen.candidate.of(Role.TIMED, State.COMPLETED)) == 4
+
+
+@pytest.mark.parametrize("columns", ["40", "20", "80", "200", "", "wide", "0"])
+def test_text_is_never_wider_than_the_terminal_nor_than_80_columns(monkeypatch: pytest.MonkeyPatch, columns: str):
+    monkeypatch.setenv("COLUMNS", columns)
+    most = int(columns) if columns in {"20", "40"} else 80
+    long = "a-stack-whose-name-is-as-long-as-a-name-may-be-which-is-63-chars"
+    for runs in ([], interleaved(SLOW, FAST) + EXPLAINED, interleaved(SLOW, [None, *FAST[1:]])):
+        found = verdict(runs)
+        for each in (found, replace(found, baseline=long, candidate=f"{long[:-1]}2")):
+            lines = to_text(each).splitlines()
+            assert max(map(len, lines)) <= most, max(lines, key=len)
+
+
+def test_a_command_that_is_broken_over_lines_is_still_one_command(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    found = verdict(interleaved(SLOW, [None, *FAST[1:3], None, None]))
+    text = to_text(found)
+    shown = text[text.index("Next run\n") + 9 :].replace("\\\n", " ").split()
+    assert " ".join(shown) == found.readiness.next_run

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from ledger import status
+from ledger.run import Reason
 from ledger.run_folder import scan
 from ledger.workspace import find
 from sitegen.pages import write
+from tests.factory import BENCHMARK, make_run, write_benchmark
 from tests.sitegen.pages import made
 
 
@@ -116,3 +118,44 @@ def test_serve_refuses_an_address_it_cannot_use(tmp_path: Path) -> None:
     made.empty_workspace(tmp_path)
     done = made.stackproof(tmp_path, "serve", "--address", "nonsense")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_the_page_for_unknown_addresses_knows_where_github_publishes_the_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made.empty_workspace(tmp_path)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "Tess/stack-evidence")
+    assert made.stackproof(tmp_path, "build").returncode == 0
+    page = (tmp_path / "site/404.html").read_text()
+    assert 'href="/stack-evidence/index.html"' in page
+    assert 'href="/assets' not in page
+    (tmp_path / "mkdocs.yml").write_text((tmp_path / "mkdocs.yml").read_text() + "\nsite_url: https://x.example/y/\n")
+    assert made.stackproof(tmp_path, "build").returncode == 0
+    assert 'href="/y/index.html"' in (tmp_path / "site/404.html").read_text()
+
+
+def test_a_failed_run_that_no_comparison_cites_is_named_on_the_first_page(tmp_path: Path) -> None:
+    made.empty_workspace(tmp_path)
+    third = {"adapter": "torch", "settings": {"threads": 1}, "description": "It is <b>here</b> to fail."}
+    changes = {"stacks": {**BENCHMARK["stacks"], "third": third}}
+    write_benchmark(tmp_path / "benchmarks", **changes)
+    run = make_run(tmp_path / "evidence", "third", failed=Reason.OUT_OF_MEMORY, changes=changes)
+    made.launch(tmp_path / "evidence", "slow", 1, 2, 0.1, failed=Reason.OUT_OF_MEMORY)
+    assert made.stackproof(tmp_path, "build", "--strict").returncode == 0
+    page = (tmp_path / "site/index.html").read_text()
+    assert f'<a href="runs/{run.name[-16:]}/index.html">third</a> (timed): out of memory' in page
+    assert "It is &lt;b&gt;here&lt;/b&gt; to fail." in page
+    assert page.count("(timed): out of memory") == 1
+
+
+def test_a_page_shows_what_was_declared_before_the_launches_and_what_the_file_says_now(tmp_path: Path) -> None:
+    made.small_workspace(tmp_path)
+    envelope = {"limits": {"evaluation_loss": "<= 1.2"}, "objective": {"minimise": "step_time"}}
+    write_benchmark(tmp_path / "benchmarks", envelope=envelope)
+    assert made.stackproof(tmp_path, "build", "--strict").returncode == 0
+    page = (tmp_path / "site/comparisons/tiny/slow-vs-fast.html").read_text()
+    assert "<code>evaluation_loss &lt;= 3 nats</code>" in page
+    assert "was <code>&lt;= 3 nats</code>; the file now says <code>&lt;= 1.20 nats</code>" in page
+    assert "envelope changed" in page

@@ -19,7 +19,7 @@ from sitegen.review_text import LONGEST, code
 from stackproof import cli
 from tests import evidence_repository
 from tests.evidence_repository import EvidenceRepository, make_batch, timed
-from tests.factory import benchmark_text
+from tests.factory import benchmark_text, write_benchmark
 
 Ask = Callable[..., Result]
 HOSTILE = (
@@ -126,6 +126,33 @@ def test_a_benchmark_file_that_cannot_be_read_is_a_violation(ask: Ask, repositor
     assert answer.return_value == 1
     assert "`benchmarks/tiny.yaml" in answer.output
     assert "inconclusive, not ready → could not be judged" in first_line(answer)
+
+
+def test_changed_declarations_are_named_with_both_values(ask: Ask, repository: EvidenceRepository) -> None:
+    envelope = {"limits": {"evaluation_loss": "<= 1.2"}, "objective": {"minimise": "step_time"}}
+    comparisons = [{"baseline": "slow", "candidate": "fast", "threshold": "1%"}]
+    write_benchmark(repository.root / "benchmarks", envelope=envelope, comparisons=comparisons, timeout="5 min")
+    repository.commit()
+    answer = ask("--base", "main")
+    assert answer.return_value == 0
+    assert "3 declared fields changed" in first_line(answer)
+    judged = "| verdicts rest on it |"
+    assert f"| `tiny` | `envelope.limits.evaluation_loss` | `<= 3.0` | `<= 1.2` {judged}" in answer.output
+    assert f"| `tiny` | `comparisons.slow-vs-fast.threshold` | `5%` | `1%` {judged}" in answer.output
+    assert "| `tiny` | `timeout` | `nothing` | `5 min` |  |" in answer.output
+    said = json.loads(ask("--base", "main", "--format", "json").output)["declared"]
+    assert [each["judged"] for each in said] == [True, True, False]
+
+
+def test_a_moved_run_is_not_added(ask: Ask, repository: EvidenceRepository) -> None:
+    run = next(repository.evidence.glob("tiny/*/slow-*"))
+    moved = run.parent.parent / "2026-11-29" / run.name
+    moved.parent.mkdir()
+    run.rename(moved)
+    repository.commit()
+    answer = ask("--base", "main")
+    assert answer.return_value == 1
+    assert "no run added" in first_line(answer)
 
 
 def test_a_new_workspace_has_no_verdict_before(ask: Ask, repository: EvidenceRepository) -> None:

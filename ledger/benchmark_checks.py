@@ -1,0 +1,143 @@
+"""What a benchmark file must hold beyond the kinds of its values: names that exist, units and directions that fit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ledger import quantity
+from ledger.metrics import registry
+from ledger.metrics.registry import Metric
+from ledger.suggestion import nearest
+from ledger.yaml_file import Location
+
+if TYPE_CHECKING:
+    from ledger.benchmark import Benchmark
+
+LAUNCH_RELIABILITY = "launch_reliability"
+"""Share of timed launches that complete: a limit may name it, though it is no metric of one run."""
+_UNITS = {"s": "a time such as '500 ms'", "B": "a size such as '2 GiB'", "share": "a share such as '99%'"}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: where in the file, what, and what to do."""
+
+    location: Location
+    what: str
+    todo: str | None = None
+
+
+def problems(benchmark: Benchmark, data: Any) -> Iterator[Problem]:
+    """What is wrong with a benchmark whose plain content is `data`, first things first."""
+    yield from _comparisons(benchmark)
+    yield from _acceptance(benchmark, data)
+    yield from _limits(benchmark, data)
+    yield from _objective(benchmark)
+
+
+def nothing_to_take_away(base: Any, over: Any, at: Location) -> Iterator[Problem]:
+    """Each null of a profile that stands at a key which the file does not have."""
+    if not (isinstance(base, dict) and isinstance(over, dict)):
+        return
+    for key, value in over.items():
+        if value is None and key not in base:
+            what = "is null, which takes a key away, and there is no such key"
+            yield Problem((*at, key), what, nearest(str(key), map(str, base)))
+        elif value is not None:
+            yield from nothing_to_take_away(base.get(key), value, (*at, key))
+
+
+def _comparisons(benchmark: Benchmark) -> Iterator[Problem]:
+    seen = Counter[tuple[str, str]]()
+    for index, comparison in enumerate(benchmark.comparisons):
+        at: Location = ("comparisons", index)
+        for side in ("baseline", "candidate"):
+            stack = getattr(comparison, side)
+            if stack not in benchmark.stacks:
+                yield Problem((*at, side), f"no stack {stack!r}", nearest(stack, benchmark.stacks))
+        if comparison.baseline == comparison.candidate:
+            yield Problem(at, "compares a stack with itself", "declare it twice under two names")
+        pair = comparison.baseline, comparison.candidate
+        seen[pair] += 1
+        if seen[pair] == 2:
+            yield Problem(at, f"declares {comparison.slug} a second time", "take one of the two out")
+
+
+def _acceptance(benchmark: Benchmark, data: Any) -> Iterator[Problem]:
+    rule = benchmark.workload.acceptance
+    at: Location = ("workload", "acceptance")
+    found = _measured(rule.field)
+    if isinstance(found, Metric):
+        yield from _limit(
+            found.id, found.unit, found.direction, rule.rule, _written(data, (*at, "rule")), (*at, "rule")
+        )
+    else:
+        yield Problem((*at, "field"), *found)
+
+
+def _limits(benchmark: Benchmark, data: Any) -> Iterator[Problem]:
+    for name, limit in benchmark.envelope.limits.items():
+        at: Location = ("envelope", "limits", name)
+        unit, direction = "share", "higher"
+        if name != LAUNCH_RELIABILITY:
+            found = _measured(name, LAUNCH_RELIABILITY)
+            if not isinstance(found, Metric):
+                yield Problem(at, *found)
+                continue
+            unit, direction = found.unit, found.direction
+        yield from _limit(name, unit, direction, limit, _written(data, at), at)
+
+
+def _objective(benchmark: Benchmark) -> Iterator[Problem]:
+    objective = benchmark.envelope.objective
+    word, better = ("minimise", "lower") if objective.minimise is not None else ("maximise", "higher")
+    at: Location = ("envelope", "objective", word)
+    found = _measured(objective.metric)
+    if not isinstance(found, Metric):
+        yield Problem(at, *found)
+    elif found.direction != better:
+        other = {"lower": "minimise", "higher": "maximise"}.get(found.direction)
+        todo = f"write `{other}: {found.id}`" if other else "rank by another metric"
+        yield Problem(at, f"of {found.id} {_better(found.direction)} is better", todo)
+
+
+def _measured(name: str, *more: str) -> Metric | tuple[str, str]:
+    """The metric that each timed launch of this version gives under `name`; else what is wrong, and what to do."""
+    metrics = {each.id: each for each in registry.newest()}
+    timed = [each.id for each in metrics.values() if not any(file.startswith("traces/") for file in each.inputs)]
+    if name in timed:
+        return metrics[name]
+    if name in metrics:
+        what = f"{name} is measured in profiled launches, and timed ones are judged"
+        return what, f"use one of: {', '.join([*timed, *more])}"
+    return f"no metric {name!r} that this version measures", nearest(name, [*timed, *more])
+
+
+def _limit(
+    name: str, unit: str, direction: str, limit: quantity.Limit, written: str | None, at: Location
+) -> Iterator[Problem]:
+    if written is not None and written != unit:
+        fitting = f"{_UNITS[unit]} or a bare number of {unit}" if unit in _UNITS else f"a bare number ({unit})"
+        yield Problem(at, f"{name} is bounded by {fitting}, got one in {written}")
+    elif unit == "share" and not 0 <= limit.bound <= 1:
+        yield Problem(at, f"{name} is a share, from 0 to 1, got {limit.bound:g}", f"write {limit.bound:g}% or 0.99")
+    elif unit in {"s", "B", "share", "tokens/s", "1/s"} and limit.bound < 0:
+        yield Problem(at, f"{name} is never below 0, got {limit.bound:g}")
+    elif direction in {"lower", "higher"} and limit.is_upper is not (direction == "lower"):
+        turned = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}[limit.operator]
+        what = f"of {name} {_better(direction)} is better, and {limit.operator} would refuse the better ones"
+        yield Problem(at, what, f"write {turned}")
+
+
+def _better(direction: str) -> str:
+    return {"lower": "less", "higher": "more"}.get(direction, "neither less nor more")
+
+
+def _written(data: Any, at: Location) -> str | None:
+    """The base unit in which the file writes the limit at `at`; None for a bare number."""
+    for part in at:
+        data = data[part]
+    return quantity.base_unit(str(data))
