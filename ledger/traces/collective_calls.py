@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.traces.breakdown import Breakdown
+from ledger.traces.breakdown import EARLIER, Breakdown, launches
 from ledger.traces.collective_names import element_bytes, operation_of
 from ledger.traces.collective_sizes import first_type, full, integers, mapped, nullable, shaped
 from ledger.traces.interface import ABSENT, Int64, Kind
@@ -86,9 +86,21 @@ def _kernels(trace: Trace, calls: pa.Table, kernels: Int64) -> _Found:
     for candidates in (callers, np.flatnonzero((kind != Kind.KERNEL) & shaped_too & ~named)):
         missing = np.flatnonzero((source == _NONE) & (launch != _NONE))
         source[missing] = _around(trace, calls, candidates, launch[missing])
-    called = np.where(source == _NONE, start[kernels], start[source])
-    at = np.where(launch == _NONE, called, trace.events.start[launch])
+    at = np.where(launch == _NONE, start[source], trace.events.start[launch])
+    missing = np.flatnonzero((launch == _NONE) & ((source == _NONE) | (source == kernels)))
+    if missing.size:
+        at[missing] = _ran(trace, start[kernels[missing]])
     return _Found(kernels, np.where(source == _NONE, kernels, source), at)
+
+
+def _ran(trace: Trace, start: Int64) -> Int64:
+    """When kernels whose launch is not known were called: when they ran; EARLIER where that was before all device work
+    with a known launch, as the breakdown has it."""
+    known = launches(trace) > EARLIER
+    if not known.any():
+        return start
+    first = trace.events.start[trace.device[known]].min()
+    return np.where(start < first, EARLIER, start).astype(np.int64)
 
 
 def _of_external(calls: pa.Table, callers: Int64, kernels: Int64) -> Int64:

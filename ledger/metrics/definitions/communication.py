@@ -48,7 +48,7 @@ def _per_rank(tables: Tables, measure: _Measure, operation: str | None = None) -
                 return Missing(f"no {_OPERATIONS[operation]} in the trace")
         result = measure(mine, explained)
         if isinstance(result, Missing):
-            return result if unsplit(found) is None else Missing(f"{result.reason}: {unsplit(found)}")
+            return result
         values.append(Value(result, rank=place if explained.rank is None else explained.rank))
     return values
 
@@ -79,7 +79,7 @@ def _bandwidth(rows: pa.Table, _: Breakdown, *, column: str) -> float | Missing:
     """Of what is moved in total, a mean that the time of transfer weighs."""
     told = rows.filter(pc.is_valid(rows[column]))
     if not told.num_rows:
-        return Missing("of no collective both size and transfer time are known")
+        return _unsplit(rows, "of no collective both size and transfer time are known")
     spent = told["transfer_ns"].to_numpy()
     return float((told[column].to_numpy() * spent).sum() / spent.sum())
 
@@ -87,10 +87,15 @@ def _bandwidth(rows: pa.Table, _: Breakdown, *, column: str) -> float | Missing:
 def _split(rows: pa.Table, explained: Breakdown, *, waiting: bool) -> float | Missing:
     wait = rows["peer_wait_ns"]
     if wait.null_count:
-        return Missing("waiting cannot be told from transfer")
+        return _unsplit(rows, "waiting cannot be told from transfer")
     if waiting:
         return _covered(explained, rows["start_ns"], wait)
     return _covered(explained, pc.add(rows["start_ns"], wait), rows["transfer_ns"])
+
+
+def _unsplit(rows: pa.Table, reason: str) -> Missing:
+    why = unsplit(rows) if rows["transfer_ns"].null_count else None
+    return Missing(reason if why is None else f"{reason}: {why}")
 
 
 def _register(
@@ -132,7 +137,8 @@ _register(
     "bus_bandwidth",
     "Bus bandwidth",
     "Bytes that each rank's link carried for its collectives (of n ranks, 2(n-1)/n of an all-reduce's buffer, (n-1)/n "
-    "of an all-gather's, a reduce-scatter's and an all-to-all's, all of others) over their transfer times, both added up.",
+    "of an all-gather's, a reduce-scatter's and an all-to-all's, all of others) over their transfer times, both added "
+    "up.",
     partial(_bandwidth, column="bus_bandwidth"),
     unit="B/s",
     direction="higher",
