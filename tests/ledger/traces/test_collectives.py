@@ -198,7 +198,6 @@ def test_real_nccl_kernels_know_what_they_moved():
     assert len(found) == 21
     assert {row["operation"] for row in found} == {"all_reduce", "broadcast"}
     assert [(row["operation"], row["bytes"]) for row in found].count(("all_reduce", 8_196_000)) == 3
-    assert 45_310_188 * 4 in [row["bytes"] for row in found if row["operation"] == "all_reduce"]
     assert None not in [row["bytes"] for row in found]
 
 
