@@ -11,10 +11,13 @@ import click
 
 from ledger import traces
 from ledger.commands import trace_json, trace_text
-from ledger.commands.trace_side import examined
+from ledger.commands.trace_side import Side, examined
+from ledger.durable import storage_errors
 from ledger.errors import InputError
 from ledger.plain_text import neutral
+from ledger.traces.collectives import across
 from ledger.traces.difference import difference
+from ledger.traces.exporting import export
 from ledger.traces.reading import format_of
 from ledger.traces.trace import Trace
 
@@ -44,7 +47,7 @@ TABLES = ("events", "calls", "memory")
     "--tables",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder for every event, call and allocation as Parquet, one folder a trace.",
+    help="Folder for events, kernels, launches, steps, collectives and allocations as Parquet, one folder a trace.",
 )
 def command(
     files: tuple[Path, ...],
@@ -56,8 +59,8 @@ def command(
 ) -> None:
     """Where the time of a step goes in profiler traces: disjoint parts, classes of compute, top kernels and operators.
 
-    Reads what torch.profiler writes, .json or .json.gz, of a GPU or of a CPU. Files that say different ranks are taken
-    as the ranks of one run and are compared with each other.
+    Reads what torch.profiler writes (.json, .json.gz, .json.zst), of a GPU or of a CPU, and SQLite exports of Nsight
+    Systems. Files that say different ranks are taken as the ranks of one run and are compared with each other.
 
     \b
     Examples:
@@ -67,8 +70,8 @@ def command(
     """
     told = _told(ranks, (*files, *against))
     folders = _folders((*files, *against), tables)
-    after = examined([_read(path, told, folders) for path in files])
-    before = examined([_read(path, told, folders) for path in against]) if against else None
+    after = _examined(files, told, folders)
+    before = _examined(against, told, folders) if against else None
     found = difference(before.profiles, after.profiles) if before else None
     if format_ == "json":
         data = trace_json.document(after, before, found, folders, top)
@@ -80,6 +83,17 @@ def command(
         click.echo(line)
     for folder in folders.values():
         click.echo(f"tables: {neutral(str(folder))}")
+
+
+def _examined(files: Sequence[Path], ranks: dict[Path, int], folders: dict[Path, Path]) -> Side:
+    """What the files show; their tables are written on the way."""
+    read = [_read(path, ranks, folders) for path in files]
+    found = examined(read)
+    for trace, each in zip(read, found.traces, strict=True):
+        if trace.path in folders:
+            with storage_errors(folders[trace.path]):
+                export(folders[trace.path], trace, each.breakdown, across([each.calls]))
+    return found
 
 
 def _read(path: Path, ranks: dict[Path, int], folders: dict[Path, Path]) -> Trace:

@@ -7,16 +7,16 @@ say how the trace was read. What the explanation itself had to assume stands in 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ledger.traces.classes import Role, table
 from ledger.traces.interface import ABSENT, Int64, Kind
-from ledger.traces.intervals import Booleans
-from ledger.traces.trace import Trace
+from ledger.traces.trace import Events, Trace
+from ledger.traces.work import slabs
 
 DEFINITIONS = {
     "cut": "The file breaks off before its end, as after a profiler was killed: what it would have held is unknown.",
@@ -46,6 +46,7 @@ DEFINITIONS = {
 
 _HOUR = 3_600_000_000_000
 _LOST, _DUPLICATED, _DROPPED, _CAPTURED = 0.01, 0.01, 0.05, 0.01
+_SAMPLE = 100_000
 _MANY = 100
 """Launches from which on their number says something."""
 _LAUNCH = re.compile(r"launch", re.IGNORECASE)
@@ -131,8 +132,8 @@ def _range(trace: Trace) -> Iterator[Finding]:
     events = trace.events
     if not len(events):
         return
-    middle = np.median(events.start)
-    low, high = np.quantile(events.start, (0.25, 0.75))
+    some = events.start[:: max(1, len(events) // _SAMPLE)]
+    low, middle, high = np.quantile(some, (0.25, 0.5, 0.75))
     reach = _HOUR + 10 * (high - low)
     far = int(((events.start < middle - reach) | (events.end > middle + reach)).sum())
     if far:
@@ -143,51 +144,48 @@ def _range(trace: Trace) -> Iterator[Finding]:
 def _streams(trace: Trace) -> Iterator[Finding]:
     """What is odd about the work of each stream, in the file's order and in time."""
     events, device = trace.events, trace.device
-    if not device.size:
-        return
-    track, start, end = events.track[device], events.start[device], events.end[device]
-    order = np.lexsort((end, start, track))
-    same = track[order][1:] == track[order][:-1]
-    earlier, later = order[:-1][same], order[1:][same]
-    twice = (start[earlier] == start[later]) & (end[earlier] == end[later])
-    twice &= events.name[device[earlier]] == events.name[device[later]]
-    twice &= events.correlation[device[earlier]] == events.correlation[device[later]]
-    twice &= end[earlier] > start[earlier]
-    running = _running_end(track[order], end[order])[:-1][same]
-    overlap = (running > start[later]) & ~twice
-    over = overlap & (running > end[later])
-    filed = np.argsort(track, kind="stable")
-    back = (np.diff(start[filed]) < 0) & (track[filed][1:] == track[filed][:-1])
-    yield from _told(
-        ("duplicated", twice, "{} in the file twice", int(twice.sum()) > _DUPLICATED * device.size),
-        ("out_of_order", back, "{} in the file after later work of the stream", False),
-        ("zero_duration", end == start, "{} recorded without a duration", False),
-        ("overlapping", overlap & ~over, "{} begun before the work before it on the stream had ended", False),
-        (
-            "overrunning",
-            over,
-            "{} begun and ended while the work before it on the stream was running",
-            False,
-        ),
-    )
+    counts: Counter[str] = Counter()
+    track = events.track[device]
+    for place in range(len(trace.tracks)):
+        if trace.tracks[place].is_device:
+            counts += _stream(events, device[track == place])
+    for code, text in _OF_STREAMS.items():
+        if counts[code]:
+            gates = code == "duplicated" and counts[code] > _DUPLICATED * device.size
+            yield Finding(code, counts[code], text.format(_pieces(counts[code])), gates)
 
 
-def _running_end(track: npt.NDArray[np.int32], end: Int64) -> Int64:
-    """For events sorted by track and start: the latest end so far on the same track."""
-    number: Int64 = np.cumsum(np.concatenate([[0], np.diff(track) != 0]))
-    low = int(end.min())
-    span = int(end.max()) - low + 1
-    if span * (int(number[-1]) + 1) >= 2**62:  # times so far apart are found elsewhere
-        return end
-    latest: Int64 = np.maximum.accumulate(end - low + number * span) - number * span + low
-    return latest
+_OF_STREAMS = {
+    "duplicated": "{} in the file twice",
+    "out_of_order": "{} in the file after later work of the stream",
+    "zero_duration": "{} recorded without a duration",
+    "overlapping": "{} begun before the work before it on the stream had ended",
+    "overrunning": "{} begun and ended while the work before it on the stream was running",
+}
 
 
-def _told(*looked: tuple[str, Booleans, str, bool]) -> Iterator[Finding]:
-    for code, found, text, gates in looked:
-        count = int(found.sum())
-        if count:
-            yield Finding(code, count, text.format(_pieces(count)), gates)
+def _stream(events: Events, work: Int64) -> Counter[str]:
+    """The same of the events of one stream, some at a time."""
+    start = events.start[work]
+    back = int((start[1:] < start[:-1]).sum())
+    if back or (np.diff(start) == 0).any():
+        work = work[np.lexsort((events.end[work], start))]
+    counts = Counter(out_of_order=back, zero_duration=int((events.end[work] == events.start[work]).sum()))
+    running = np.iinfo(np.int64).min
+    for slab in slabs(work.size):
+        mine = work[max(slab.start - 1, 0) : slab.stop]
+        start, end = events.start[mine], events.end[mine]
+        ran = np.maximum.accumulate(np.append(running, end[:-1]))[1:]  # of each but the first: until when others ran
+        running = max(int(ran.max(initial=running)), int(end[-1]))
+        twice = (start[1:] == start[:-1]) & (end[1:] == end[:-1]) & (end[1:] > start[1:])
+        twice &= events.name[mine[1:]] == events.name[mine[:-1]]
+        twice &= events.correlation[mine[1:]] == events.correlation[mine[:-1]]
+        overlap = (ran > start[1:]) & ~twice
+        over = overlap & (ran > end[1:])
+        counts.update(
+            duplicated=int(twice.sum()), overlapping=int((overlap & ~over).sum()), overrunning=int(over.sum())
+        )
+    return counts
 
 
 def _launching(trace: Trace) -> Iterator[Finding]:
