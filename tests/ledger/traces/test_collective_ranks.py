@@ -148,8 +148,16 @@ def test_a_send_waits_for_its_receive_and_more_ranks_do_not_tell_which(tmp_path)
 def test_a_group_of_one_waits_for_nobody_and_has_no_bandwidth(tmp_path):
     table = collectives([rank(tmp_path, 0, collective(100, 150, 1, **told("allreduce", 10, 10, ranks="[0]")))])
     (row,) = table.to_pylist()
-    assert (row["peer_wait_ns"], row["transfer_ns"], row["bus_bandwidth"]) == (0, 50_000, None)
+    assert (row["peer_wait_ns"], row["transfer_ns"]) == (0, 50_000)
+    assert (row["algorithm_bandwidth"], row["bus_bandwidth"]) == (None, None)
     assert unsplit(table) is None
+
+
+def test_groups_of_one_on_each_rank_are_not_one_group(tmp_path):
+    args = told("allreduce", 10, 10, ranks="[0]") | {"Process Group Ranks": "[]"}
+    table = collectives([rank(tmp_path, each, collective(100 + 20 * each, 150, 1, **args)) for each in (0, 1)])
+    assert table["peer_wait_ns"].to_pylist() == [0, 0]
+    assert table["last_rank"].to_pylist() == [0, 1]
 
 
 def test_an_all_to_all_may_move_another_size_on_each_rank(tmp_path):

@@ -83,8 +83,8 @@ def test_the_critical_rank_is_the_one_that_others_wait_for_not_the_one_that_comp
     args = told("allreduce", 1000, 1000)
     found = run(
         tmp_path,
-        [*compute(60), *collective(140, 150, 1, **args)],
-        [*compute(90), *collective(100, 150, 1, **args)],
+        [*compute(60), *collective(140, 150, 1, **args), *collective(200, 250, 2, **args)],
+        [*compute(90), *collective(100, 150, 1, **args), *collective(210, 250, 2, **args)],
     )
     assert (found["straggler_rank"], found["critical_rank"]) == ([1], [0])
 
