@@ -12,6 +12,7 @@ from ledger.plain_text import neutral
 from ledger.traces.breakdown import PARTS, Breakdown
 from ledger.traces.classes import CLASSES
 from ledger.traces.difference import Difference, Row, Spent
+from ledger.traces.integrity import ASSUMED
 
 WIDTH = 80
 BAR = 20
@@ -149,8 +150,8 @@ def _size(count: int) -> str:
 def _findings(found: Examined) -> Iterator[str]:
     if not found.integrity.usable:
         yield from _cut(f"not to be relied on: {neutral(found.integrity.reason or '')}")
-    shown = [finding for finding in found.integrity.findings if not finding.gates and finding.code != "no_rank"]
-    texts = [finding.text for finding in shown]  # the rank stands in the head
+    said = {"no_rank", *ASSUMED}  # in the head, and by the breakdown
+    texts = [each.text for each in found.integrity.findings if not each.gates and each.code not in said]
     for text in dict.fromkeys((*texts, *found.breakdown.warnings)):
         if text not in (found.integrity.reason or ""):
             yield from _cut(f"note: {neutral(text)}")

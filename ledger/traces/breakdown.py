@@ -83,6 +83,7 @@ class Breakdown:
     hotspots: tuple[Hotspot, ...]
     """Every name, the most time first."""
     warnings: tuple[str, ...]
+    """What had to be assumed; what the file is like tells `ledger.traces.integrity`."""
 
     @property
     def step_count(self) -> int:
@@ -126,7 +127,7 @@ class _Explainer:
 
     def __init__(self, trace: Trace, table: ClassTable) -> None:
         self.trace, self.events, self.table = trace, trace.events, table
-        self.warnings = list(trace.warnings)
+        self.warnings: list[str] = []
         self.roles = [table.role(name) for name in trace.names]
         self.device = trace.device
         self.launch = launches(trace)
@@ -148,7 +149,7 @@ class _Explainer:
     def _spans(self) -> list[_Span]:
         """The steps by their annotations, else the engine's iterations, else everything as one."""
         found = self._with_role(Role.STEP, Kind.ANNOTATION)
-        numbers = [int(self.trace.names[name].rpartition("#")[2]) for name in self.events.name[found].tolist()]
+        numbers = [int(self.trace.names[name].rpartition("#")[2][-18:]) for name in self.events.name[found].tolist()]
         if not found.size:
             found = self._outermost(self._with_role(Role.ITERATION, Kind.ANNOTATION))
             numbers = _numbered([self.trace.names[name] for name in self.events.name[found].tolist()])
@@ -339,7 +340,7 @@ _KINDS = (*CLASSES, "communication", "copy", "input_wait")
 
 def _numbered(names: list[str]) -> list[int]:
     """Iterations' numbers: those at the end of their names where each has one of its own, else in their order."""
-    found = [re.search(r"\d+$", name) for name in names]
+    found = [re.search(r"\d{1,18}$", name) for name in names]
     numbers = [int(number[0]) for number in found if number]
     return numbers if len(set(numbers)) == len(names) else list(range(len(names)))
 

@@ -21,8 +21,10 @@ LONGEST = 64 * 2**20
 _OPENING = re.compile(rb'"traceEvents"\s*:\s*\[')
 _KEY = rb'"(?:ph|name|cat|pid|tid|ts|dur|id|args|s|bp)"'
 _SCALAR = rb'(?:"(?:[^"\\]|\\.)*"|[^\s"\[\]{},:]+)'
-SEAM = re.compile(rb"\}\s*,\s*\{(?=\s*" + _KEY + rb"\s*:\s*" + _SCALAR + rb"\s*,\s*" + _KEY + rb"\s*:)")
-"""What stands between two events: what follows begins with two keys of an event, the first with a plain value."""
+_TWO_KEYS = _KEY + rb"\s*:\s*" + _SCALAR + rb"\s*,\s*" + _KEY + rb"\s*:"
+SEAM = re.compile(rb'\}\s*,\s*\{(?=\s*(?:"args"\s*:\s*\{|' + _TWO_KEYS + rb"))")
+"""What stands between two events: what follows begins with two keys of an event, the first with a plain value, or with
+the arguments."""
 
 
 class NoEventsError(ValueError):

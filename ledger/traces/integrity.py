@@ -1,7 +1,10 @@
 """What a trace is like as a record: what was lost or repaired, what it does not hold, and whether it can explain a run.
 
-A finding that gates keeps the trace from carrying an explanation: its parts would add up and still be wrong. The others
-say how the trace was read. What the explanation itself had to assume stands in `Breakdown.warnings`.
+A finding gates where the parts of a step would add up and still be wrong: work of the run is missing (the file is cut
+or lost events, launches or replays left no work, only a capture was recorded) or counts twice (duplicates, several
+ranks in one file), or a time is impossible, so that windows and gaps are too. The others say how the trace was read, and the
+parts are right with them: overlapping work is counted once, work without a launch where it ran, a repaired event is
+whole. What the explanation itself had to assume stands in `Breakdown.warnings`, and only there.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import numpy as np
 
 from ledger.traces.classes import Role, table
 from ledger.traces.interface import ABSENT, Int64, Kind
+from ledger.traces.intervals import Booleans
 from ledger.traces.trace import Events, Trace
 from ledger.traces.work import slabs
 
@@ -27,7 +31,8 @@ DEFINITIONS = {
     "no_steps": "No annotation tells the steps apart: the whole trace is one step.",
     "no_rank": "Neither the file nor its name tells which rank it is.",
     "out_of_range": "Events an hour or more away from all others: a clock or a counter that was read wrongly.",
-    "duplicated": "Work of the device that stands in the file more than once; above 1 % counts are wrong.",
+    "several_ranks": "Work on the host of more than one process: several ranks' traces were put into one file.",
+    "duplicated": "Events that stand in the file more than once, alike in everything; above 1 % counts are wrong.",
     "out_of_order": "Work of the device that stands in the file after later work of its stream.",
     "zero_duration": "Work of the device that took no time as it was recorded.",
     "overlapping": "Work of the device that begins before the work before it on its stream has ended: real with "
@@ -35,8 +40,10 @@ DEFINITIONS = {
     "overrunning": "Work of the device that begins and ends while the work before it on its stream is still running.",
     "no_launch": "Work of the device whose launch is not in the trace.",
     "launch_without_work": "Launches whose kernel is not in the trace; above 5 % records of the device were dropped.",
-    "capture_only": "Hardly any work of a device beside many launches: a capture, not a run.",
-    "replay_suspected": "Launches of graphs without work of the device in the trace: replays were not recorded.",
+    "capture_only": "Hardly any work of a device beside many launches, or none at all: a graph was captured and not "
+    "run, or the device was not recorded.",
+    "replay_suspected": "Launches of graphs with no work of the device in the trace, or a single piece of it where "
+    "others have many: replays were not recorded.",
     "ranks_missing": "Ranks of the run whose trace is not there.",
     "ranks_duplicated": "Two traces of one rank: they cannot be of one run.",
     "world_sizes_differ": "Traces that disagree on how many ranks there were: they cannot be of one run.",
@@ -44,14 +51,21 @@ DEFINITIONS = {
 }
 """{code: what it means}."""
 
+ASSUMED = frozenset({"no_steps", "no_launch"})
+"""Codes of which `Breakdown.warnings` tells what came of them, where anything did."""
+
 _HOUR = 3_600_000_000_000
-_LOST, _DUPLICATED, _DROPPED, _CAPTURED = 0.01, 0.01, 0.05, 0.01
+_LOST, _DUPLICATED, _DROPPED, _CAPTURED, _SHARED = 0.01, 0.01, 0.05, 0.01, 0.01
 _SAMPLE = 100_000
 _MANY = 100
 """Launches from which on their number says something."""
+_MANY_NODES = 20
+"""Pieces of work of most replays from which on a single piece is too few."""
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
 _LAUNCH = re.compile(r"launch", re.IGNORECASE)
 _GRAPH = re.compile(r"graph_?launch", re.IGNORECASE)
 _NO_KERNEL = re.compile(r"host_?func|config|cooperative.*query", re.IGNORECASE)
+_CAPTURE_BEGINS, _CAPTURE_ENDS = (re.compile(f"stream_?{at}_?capture", re.IGNORECASE) for at in ("begin", "end"))
 
 
 @dataclass(frozen=True)
@@ -141,6 +155,41 @@ def _range(trace: Trace) -> Iterator[Finding]:
         yield Finding("out_of_range", far, text, gates=True)
 
 
+def _processes(trace: Trace) -> Iterator[Finding]:
+    """Whether the host's work is of one process, as a profiler records it."""
+    work: Counter[str] = Counter()
+    for slab in slabs(len(trace.events)):
+        on_host = np.isin(trace.events.kind[slab], (Kind.OP, Kind.RUNTIME))
+        counts = np.bincount(trace.events.track[slab][on_host])
+        for track in np.flatnonzero(counts).tolist():
+            work[trace.tracks[track].process] += int(counts[track])
+    some = sum(count > _SHARED * work.total() for count in work.values())
+    if some > 1:
+        text = f"the host's work is of {some} processes: several ranks in one file"
+        yield Finding("several_ranks", some, text, gates=True)
+
+
+def _twice(trace: Trace) -> Iterator[Finding]:
+    """Events that are alike in every column, by a number that stands for them all."""
+    events = trace.events
+    keys, size = trace.room.empty(len(events), np.uint64), 0
+    columns = (events.kind, events.name, events.track, events.start, events.end, events.correlation, events.external)
+    for slab in slabs(len(events)):
+        mixed = np.zeros(len(events.start[slab]), dtype=np.uint64)
+        for column in columns:
+            mixed = (mixed ^ column[slab].astype(np.uint64)) * _MIXER
+            mixed ^= mixed >> np.uint64(29)
+        mixed = mixed[events.end[slab] > events.start[slab]]
+        keys[size : size + len(mixed)] = mixed
+        size += len(mixed)
+    keys = keys[:size]
+    keys.sort()
+    count = int((keys[1:] == keys[:-1]).sum())
+    if count:
+        text = f"{_counted(count, 'event')} in the file twice"
+        yield Finding("duplicated", count, text, count > _DUPLICATED * len(events))
+
+
 def _streams(trace: Trace) -> Iterator[Finding]:
     """What is odd about the work of each stream, in the file's order and in time."""
     events, device = trace.events, trace.device
@@ -151,12 +200,10 @@ def _streams(trace: Trace) -> Iterator[Finding]:
             counts += _stream(events, device[track == place])
     for code, text in _OF_STREAMS.items():
         if counts[code]:
-            gates = code == "duplicated" and counts[code] > _DUPLICATED * device.size
-            yield Finding(code, counts[code], text.format(_pieces(counts[code])), gates)
+            yield Finding(code, counts[code], text.format(_pieces(counts[code])), gates=False)
 
 
 _OF_STREAMS = {
-    "duplicated": "{} in the file twice",
     "out_of_order": "{} in the file after later work of the stream",
     "zero_duration": "{} recorded without a duration",
     "overlapping": "{} begun before the work before it on the stream had ended",
@@ -182,9 +229,7 @@ def _stream(events: Events, work: Int64) -> Counter[str]:
         twice &= events.correlation[mine[1:]] == events.correlation[mine[:-1]]
         overlap = (ran > start[1:]) & ~twice
         over = overlap & (ran > end[1:])
-        counts.update(
-            duplicated=int(twice.sum()), overlapping=int((overlap & ~over).sum()), overrunning=int(over.sum())
-        )
+        counts.update(overlapping=int((overlap & ~over).sum()), overrunning=int(over.sum()))
     return counts
 
 
@@ -198,11 +243,9 @@ def _launching(trace: Trace) -> Iterator[Finding]:
     calls = calls[np.array(launches, dtype=np.bool_)[events.name[calls]]] if calls.size else calls
     worked = np.isin(events.correlation[calls], ids)
     of_graph = np.array(graphs or [False], dtype=np.bool_)[events.name[calls]]
-    yield from _lost_work(int((~of_graph).sum()), int((~worked & ~of_graph).sum()), device.size)
-    replays, silent = int(of_graph.sum()), int((of_graph & ~worked).sum())
-    if silent > _DROPPED * replays:
-        text = f"{silent} of {replays} launches of graphs have no work of the device in the trace"
-        yield Finding("replay_suspected", silent, text, gates=True)
+    silent = ~worked & ~of_graph & ~_captured(trace, events.start[calls])
+    yield from _lost_work(int((~of_graph).sum()), int(silent.sum()), device.size)
+    yield from _replays(trace, events.correlation[calls[of_graph]])
     told = events.correlation[events.kind == Kind.RUNTIME]
     if device.size and told.size:
         alone = int((~np.isin(events.correlation[device], told)).sum())
@@ -210,17 +253,47 @@ def _launching(trace: Trace) -> Iterator[Finding]:
             yield Finding("no_launch", alone, f"{_pieces(alone)} recorded without a launch", gates=False)
 
 
+def _captured(trace: Trace, at: Int64) -> Booleans:
+    """Which of the times lie within the capture of a graph, whose launches run nothing yet."""
+    events = trace.events
+    calls = events.where(Kind.RUNTIME)
+    open_captures = np.zeros(len(at), dtype=np.int64)
+    for pattern, sign in ((_CAPTURE_BEGINS, 1), (_CAPTURE_ENDS, -1)):
+        named = np.array([bool(pattern.search(name)) for name in trace.names] or [False], dtype=np.bool_)
+        times = np.sort(events.start[calls[named[events.name[calls]]]])
+        open_captures += sign * np.searchsorted(times, at, side="right")
+    captured: Booleans = open_captures > 0
+    return captured
+
+
+def _replays(trace: Trace, launches: Int64) -> Iterator[Finding]:
+    """Whether each launch of a graph, told by its correlation, has its work in the trace."""
+    known, counts = np.unique(trace.events.correlation[trace.device], return_counts=True)
+    if not launches.size:
+        return
+    work = np.zeros(launches.size, dtype=np.int64)
+    if known.size:
+        place = np.minimum(np.searchsorted(known, launches), known.size - 1)
+        work = np.where(known[place] == launches, counts[place], 0)
+    few = int((work <= (np.median(work) >= _MANY_NODES)).sum())
+    if few > _DROPPED * launches.size:
+        text = f"{few:,} of {launches.size:,} launches of graphs have next to no work of the device in the trace"
+        yield Finding("replay_suspected", few, text, gates=True)
+
+
 def _lost_work(launches: int, silent: int, device: int) -> Iterator[Finding]:
-    if launches >= _MANY and device <= _CAPTURED * launches:
-        text = f"{device} pieces of device work beside {launches:,} launches: a capture, not a run"
+    if (launches >= _MANY and device <= _CAPTURED * launches) or (launches and not device):
+        text = f"{_pieces(device)} recorded beside {launches:,} launch{'es' if launches > 1 else ''}"
         yield Finding("capture_only", launches, text, gates=True)
     elif silent:
         gates = silent > _DROPPED * launches and launches >= _MANY
-        text = f"{silent} of {launches:,} launches have no kernel in the trace"
+        text = f"{silent:,} of {launches:,} launches have no kernel in the trace"
         yield Finding("launch_without_work", silent, text, gates)
 
 
-_LOOKS: tuple[Callable[[Trace], Iterator[Finding]], ...] = (_reading, _contents, _range, _streams, _launching)
+_LOOKS: tuple[Callable[[Trace], Iterator[Finding]], ...] = (
+    _reading, _contents, _processes, _range, _twice, _streams, _launching
+)  # fmt: skip
 
 
 def _ranks(traces: Sequence[Trace]) -> Iterator[Finding]:
@@ -246,7 +319,8 @@ def _clocks(traces: Sequence[Trace]) -> Iterator[Finding]:
     shifted = [place for place in range(1, len(steps)) if _apart(steps[0], steps[place])]
     if shifted:
         names = ", ".join(str(traces[place].rank if traces[place].rank is not None else place) for place in shifted)
-        text = f"the clocks of rank {names} and of rank {traces[0].rank or 0} do not agree"
+        first = 0 if traces[0].rank is None else traces[0].rank
+        text = f"the clocks of rank {names} and of rank {first} do not agree"
         yield Finding("clocks_shifted", len(shifted), text, gates=False)
 
 

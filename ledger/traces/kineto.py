@@ -19,6 +19,7 @@ from ledger.traces.chunks import Chunks, NoEventsError
 from ledger.traces.interface import Batch, Facts, Format, Part, rank_in_name
 from ledger.traces.kineto_rows import Columns
 from ledger.traces.kineto_text import decode, last_events
+from ledger.traces.kineto_values import UNREADABLE, whole
 from ledger.traces.source import Source
 
 WORTH_SHARING = 8 * 2**20
@@ -81,7 +82,7 @@ def _unrelated(path: Path, error: NoEventsError | None = None) -> InputError:
 def _is_json(text: bytes) -> bool:
     try:
         msgspec.json.decode(text)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         return len(text) >= 4096 and "truncated" in str(error)
     return True
 
@@ -93,7 +94,7 @@ def _distributed(head: bytes, tail: bytes) -> Any:
         if found:
             try:
                 return json.JSONDecoder().raw_decode(text[found.end() :].decode(errors="replace"))[0]
-            except ValueError:
+            except (ValueError, RecursionError):
                 return None
     return None
 
@@ -108,6 +109,5 @@ def _note_ranks(facts: Facts, distributed: Any, path: Path) -> None:
 
 
 def _count(value: Any) -> int | None:
-    if isinstance(value, str) and value.isdigit():
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
+    found = whole(value)
+    return found if found is not None and 0 <= found < 2**31 else None

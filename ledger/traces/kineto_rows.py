@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ import pyarrow as pa
 from ledger.traces import flops
 from ledger.traces.classes import Role, table
 from ledger.traces.interface import ABSENT, CALLS, DEVICE_KINDS, EVENTS, MEMORY, Batch, Facts, Int64, Kind
+from ledger.traces.kineto_values import NOTHING, decoded, shape, text, whole
 
 MISSING = np.iinfo(np.int64).min
 """A time that is not there or no number."""
@@ -48,7 +48,6 @@ _DEVICES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps", 20: "privateuse
 """c10::DeviceType."""
 
 
-_NOTHING = msgspec.Raw()
 _UNKNOWN = -(2**63)
 
 
@@ -81,8 +80,8 @@ class Args(
     external: int = ABSENT
     bytes: int = ABSENT
     blocks: float = float("nan")
-    shapes: msgspec.Raw = _NOTHING
-    types: msgspec.Raw = _NOTHING
+    shapes: msgspec.Raw = NOTHING
+    types: msgspec.Raw = NOTHING
     operation: Any = None
     elements_in: Any = None
     elements_out: Any = None
@@ -213,7 +212,7 @@ class Columns:
         if rows.halves:
             self.facts.lost["begins or ends a range of which the other end is elsewhere (ph B, E)"] += rows.halves
         rows = self._readable(rows)
-        memory = _memory(rows.allocated_at, rows.allocations)
+        memory = _memory(rows.allocated_at, rows.allocations, self.facts)
         if not rows.cat:
             if memory is not None:
                 yield Batch(memory=memory, place=place)
@@ -269,7 +268,7 @@ class Columns:
         for place in np.flatnonzero(counted).tolist():
             key = (int(names[place]), bytes(args[place].shapes))
             if key not in known:
-                known[key] = flops.count(self._names.words[key[0]], _decoded(key[1])) if key[1] else None
+                known[key] = flops.count(self._names.words[key[0]], decoded(key[1])) if key[1] else None
             found = known[key]
             if found is not None:
                 values[place] = found
@@ -290,9 +289,11 @@ class Columns:
         return iter(self._flags[codes].T if len(codes) else np.empty((3, 0), dtype=np.bool_))
 
 
-def _memory(at: Int64, args: Sequence[Args]) -> pa.RecordBatch | None:
-    """Allocations as rows; those without a time or a size are none."""
+def _memory(at: Int64, args: Sequence[Args], facts: Facts) -> pa.RecordBatch | None:
+    """Allocations as rows; those without a time or a size are counted as lost."""
     known = [place for place, each in enumerate(args) if each.moved != _UNKNOWN and at[place] != MISSING]
+    if len(known) < len(args):
+        facts.lost["is an allocation of which time or size cannot be read"] += len(args) - len(known)
     if not known:
         return None
     mine = [args[place] for place in known]
@@ -329,7 +330,8 @@ def _amounts_of(device: Int64, args: Sequence[Args]) -> dict[str, pa.Array]:
     if device.size:
         mine = [args[place] for place in device.tolist()]
         moved[device] = _integers(_moved, mine)
-        blocks[device] = np.fromiter(map(_blocks, mine), np.float32, len(mine))
+        with np.errstate(over="ignore"):
+            blocks[device] = np.fromiter(map(_blocks, mine), np.float32, len(mine))
     return {
         "bytes": pa.array(moved, mask=moved < 0),
         "blocks_per_sm": pa.array(blocks, mask=~np.isfinite(blocks)),
@@ -340,7 +342,7 @@ def _integers(field: Callable[[Args], int], args: Sequence[Args]) -> Int64:
     try:
         return np.fromiter(map(field, args), np.int64, len(args))
     except OverflowError:  # some are unsigned, such as 2^64 - 1 for none
-        return np.array([value if value < 2**63 else ABSENT for value in map(field, args)], dtype=np.int64)
+        return np.array([value if abs(value) < 2**63 else ABSENT for value in map(field, args)], dtype=np.int64)
 
 
 def _calls(events: pa.RecordBatch, chosen: Int64, args: Sequence[Args]) -> pa.RecordBatch:
@@ -357,43 +359,23 @@ def _calls(events: pa.RecordBatch, chosen: Int64, args: Sequence[Args]) -> pa.Re
 
 def _converted(values: tuple[Any, ...], kind: pa.DataType, convert: Callable[[Any], Any]) -> pa.Array:
     """A column of the values: as they are if they are all of its type, else converted one by one."""
-    if convert is not _shape:
+    if convert is not shape:
         with suppress(pa.ArrowException, OverflowError):
             return pa.array(values, kind)
     return pa.array([convert(value) for value in values], kind)
 
 
-def _decoded(raw: bytes) -> Any:
-    try:
-        return msgspec.json.decode(raw)
-    except msgspec.MsgspecError:
-        return None
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else value if isinstance(value, str) else json.dumps(value)
-
-
-def _whole(value: Any) -> int | None:
-    value = int(value) if isinstance(value, str) and value.isdigit() else value
-    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**62 else None
-
-
-def _shape(value: msgspec.Raw) -> str | None:
-    return None if value is _NOTHING else bytes(value).decode()
-
-
 _ASKED: dict[str, Callable[[Any], Any]] = {
-    "operation": _text,
-    "elements_in": _whole,
-    "elements_out": _whole,
-    "dtype": _text,
-    "group": _text,
-    "group_size": _whole,
-    "ranks": _text,
-    "sequence": _whole,
-    "shapes": _shape,
-    "types": _shape,
+    "operation": text,
+    "elements_in": whole,
+    "elements_out": whole,
+    "dtype": text,
+    "group": text,
+    "group_size": whole,
+    "ranks": text,
+    "sequence": whole,
+    "shapes": shape,
+    "types": shape,
 }
 """What is asked of a collective's arguments, and how it becomes a value of the table."""
 

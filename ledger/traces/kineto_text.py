@@ -7,7 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from itertools import islice
 from operator import attrgetter
 from typing import Any, Union
 
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 from ledger.traces.chunks import SEAM
 from ledger.traces.interface import ABSENT, Facts, Int64
 from ledger.traces.kineto_rows import MISSING, Args, Rows
+from ledger.traces.kineto_values import UNREADABLE, decoded, whole
 
 _EXACT = 2.0**43
 """Up to here (microseconds, 101 days) a float64 lies within half a nanosecond of any text with three decimals."""
@@ -76,11 +78,10 @@ class _End(msgspec.Struct, gc=False, tag_field="ph", tag="E"):
     """The end of such a range."""
 
 
-_UNTIMED = tuple(
-    msgspec.defstruct(f"_Phase{ord(phase)}", [], gc=False, tag_field="ph", tag=phase)
-    for phase in "sftMPIbneNODCSTpFvVRc"
-)
+_OTHERS = "sftMPIbneNODCSTpFvVRc"
 """Flow arrows, metadata, counters and what else the Chrome trace format knows; nothing of them is kept."""
+_PHASES = ["X", "i", "B", "E", *_OTHERS]
+_UNTIMED = tuple(msgspec.defstruct(f"_Phase{ord(phase)}", [], gc=False, tag_field="ph", tag=phase) for phase in _OTHERS)
 
 
 class _LooseEvent(msgspec.Struct, gc=False):
@@ -109,6 +110,9 @@ _loose = msgspec.json.Decoder(_LooseEvent).decode
 _args = msgspec.json.Decoder(Args).decode
 _ts, _dur = attrgetter("ts"), attrgetter("dur")
 _FRACTION = re.compile(rb'"ts"\s*:\s*-?\d+[.eE]')
+_CLOSE = re.compile(rb"(?<=\})\s*,?\s*\]|\A\s*,?\s*\]")
+_MOST_CLOSES = 64
+_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
 
@@ -125,7 +129,7 @@ def decode(chunk: bytes, facts: Facts) -> Rows:
         else:
             start_ns, duration_ns = _rounded(start), _rounded(np.fromiter(map(_dur, timed), np.float64, len(timed)))
             at_ns = _rounded(np.fromiter(map(_ts, moments), np.float64, len(moments)))
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         return _salvaged(chunk[1:-1], facts)
     facts.total += len(events)
     types = Counter(map(type, events))
@@ -165,27 +169,31 @@ def last_events(rest: bytes, facts: Facts) -> tuple[Rows, bytes, bool]:
     """The events before the closing bracket, the text after it, and whether the bracket is there."""
     try:
         _entries(b"[" + rest)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         end = _TRAILING.search(str(error))
         if end is not None:
-            close = rest.rindex(b"]", 0, int(end[1])) + 1
-            return decode(b"[" + rest[:close], facts), rest[close:], True
+            bracket = rest.rindex(b"]", 0, int(end[1])) + 1
+            return decode(b"[" + rest[:bracket], facts), rest[bracket:], True
+        close = _close(rest, whole="truncated" not in str(error))
     else:
         return decode(b"[" + rest, facts), b"", True
-    return _broken_end(rest, facts)
-
-
-def _broken_end(rest: bytes, facts: Facts) -> tuple[Rows, bytes, bool]:
-    """The same where the text is malformed or breaks off."""
-    close = re.search(rb"\}\s*,?\s*\](?=\s*(?:,\s*\"|\}|$))", rest)
     if close:
-        return _salvaged(rest[: close.start() + 1], facts), rest[close.end() :], True
-    body = rest.rstrip(b" \t\r\n,")
-    if not body:
-        return Rows.none(), b"", False
-    if body == b"]":  # a comma stood before it
-        return Rows.none(), b"", True
-    return _salvaged(body, facts), b"", False
+        return _salvaged(rest[: close.start()], facts), rest[close.end() :], True
+    return _salvaged(rest, facts, cut=True), b"", False
+
+
+def _close(rest: bytes, *, whole: bool) -> re.Match[bytes] | None:
+    """The closing bracket of malformed text: no bracket is open there; if `whole`, what follows may tell it too."""
+    for close in islice(_CLOSE.finditer(rest), _MOST_CLOSES if whole else 0):
+        tail = rest[close.end() :]
+        if not tail.strip() or decoded(b'{"":[]' + tail) is not None:
+            return close
+    depth = 0
+    for found in _STRUCTURE.finditer(rest):
+        depth += (found[0] in b"[{") - (found[0] in b"]}")
+        if depth < 0:
+            return _CLOSE.match(rest, rest.rfind(b"}", 0, found.start()) + 1) if found[0] == b"]" else None
+    return None
 
 
 def nanoseconds(text: bytes) -> int | None:
@@ -200,7 +208,7 @@ def nanoseconds(text: bytes) -> int | None:
     try:
         exact = Decimal(text.decode("ascii")) * 1000
         return round(exact) if abs(exact) < _LATEST else None
-    except (InvalidOperation, ValueError):
+    except (ArithmeticError, ValueError):
         return None
 
 
@@ -228,17 +236,26 @@ def _parsed(texts: list[bytes]) -> Int64:
         decimals = pc.fill_null(column.cast(pa.decimal128(30, 3)), 0)
     except pa.ArrowInvalid:
         return _or_missing(nanoseconds(text) for text in texts)
-    low = np.frombuffer(decimals.buffers()[1], dtype=np.int64)[::2][: len(texts)]
-    return np.where(np.asarray(column.is_null()), MISSING, low)
+    low, high = np.frombuffer(decimals.buffers()[1], dtype=np.int64).reshape(-1, 2)[: len(texts)].T
+    known = (high == low >> 63) & (np.abs(low) < _LATEST) & ~np.asarray(column.is_null())
+    return np.where(known, low, MISSING)
 
 
 def _or_missing(times: Iterator[int | None]) -> Int64:
     return np.array([MISSING if time is None else time for time in times], dtype=np.int64)
 
 
-def _salvaged(text: bytes, facts: Facts) -> Rows:
-    """Events one by one, repaired where they can be."""
-    found = [event for piece in _pieces(_today(text)) for event in _from_piece(piece, facts)]
+def _salvaged(text: bytes, facts: Facts, *, cut: bool = False) -> Rows:
+    """Events one by one, repaired where they can be; `cut`: the text breaks off, which says enough of the last one."""
+    pieces = list(_pieces(_today(text)))
+    found = [
+        event
+        for place, piece in enumerate(pieces, 1)
+        for event in _from_piece(piece, facts, cut=cut and place == len(pieces))
+    ]
+    odd = sum(each.ph not in _PHASES for each in found)
+    if odd:
+        facts.lost["is of no phase (ph) that is known"] += odd
     timed = [each for each in found if each.ph == "X"]
     moments = [each for each in found if each.ph == "i" and each.name == _ALLOCATION]
     halves = sum(each.ph in ("B", "E") for each in found)
@@ -252,7 +269,7 @@ def _salvaged(text: bytes, facts: Facts) -> Rows:
         args=[_arguments(bytes(each.args)) for each in timed],
         allocated_at=_or_missing(nanoseconds(bytes(each.ts)) for each in moments),
         allocations=[_arguments(bytes(each.args)) for each in moments],
-        untimed=len(found) - len(timed) - halves,
+        untimed=len(found) - len(timed) - halves - odd,
         halves=halves,
     )
 
@@ -266,54 +283,65 @@ def _pieces(text: bytes) -> Iterator[bytes]:
     yield text[start:]
 
 
-def _from_piece(piece: bytes, facts: Facts) -> Iterator[_LooseEvent]:
+def _from_piece(piece: bytes, facts: Facts, *, cut: bool) -> list[_LooseEvent]:
     """The events of a piece: one, or more where they begin with other keys."""
-    for attempt, text in enumerate(_repairs(piece)):
+    piece = piece.strip(_BETWEEN.encode())
+    for attempt, text in enumerate(_repairs(piece) if piece else ()):
         try:
             entries = [bytes(each) for each in _entries(b"[" + text + b"]")]
             events = [_loose(each) for each in entries if each.startswith(b"{")]
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except UNREADABLE:
             continue
         facts.total += len(entries)
         if len(events) < len(entries):
             facts.lost["is not an object"] += len(entries) - len(events)
-        facts.salvaged += len(events) if attempt else 0
-        yield from events
-        return
-    whole = list(_leading(piece.decode(errors="replace").lstrip(_BETWEEN)))
-    facts.total += len(whole) + 1
-    facts.lost["is no valid JSON"] += 1
-    yield from (_loose(each.encode()) for each in whole)
+        facts.salvaged += sum(map(_is_timed, events)) if attempt else 0
+        return events
+    return _leading(piece.decode(errors="replace"), facts, cut=cut)
 
 
-def _leading(text: str) -> Iterator[str]:
-    """The whole objects that a text begins with, which breaks off in the next."""
-    decoder, place = json.JSONDecoder(), 0
-    with suppress(ValueError, RecursionError):
-        while True:
+def _is_timed(event: _LooseEvent) -> bool:
+    """Whether it will be kept: what is not is counted as lost."""
+    return event.ph != "X" or None not in (nanoseconds(bytes(event.ts)), nanoseconds(bytes(event.dur)))
+
+
+def _leading(text: str, facts: Facts, *, cut: bool) -> list[_LooseEvent]:
+    """The whole objects that a text begins with; what follows them counts as one that is lost, unless it is cut off."""
+    decoder, place, events = json.JSONDecoder(), 0, []
+    with suppress(ValueError, RecursionError, msgspec.MsgspecError):
+        while place < len(text):
             _, end = decoder.raw_decode(text, place)
             if text[place] == "{":
-                yield text[place:end]
-            place = end + len(text[end:]) - len(text[end:].lstrip(_BETWEEN))
+                events.append(_loose(text[place:end].encode()))
+            place = next(_GAP.finditer(text, end)).end()
+    facts.total += len(events)
+    if place < len(text) and not cut:
+        facts.total += 1
+        facts.lost["is no valid JSON"] += 1
+    return events
 
 
 _BETWEEN = ", \t\r\n"
+_GAP = re.compile(f"[{_BETWEEN}]*")
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _NO_NUMBER = re.compile(r"(?<=[\s:,\[])-?(?:NaN|nan|Infinity|[Ii]nf)(?=\s*[,\]}])")
 _NO_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
-_NAME = re.compile(r'("name"\s*:\s*")(.*?)("\s*(?:,\s*"(?:pid|tid|ph|cat|ts|dur|args|id|s|bp)"\s*:|\}))', re.DOTALL)
+_NAME = re.compile(
+    r'("name"\s*:\s*")(.{0,4096}?)("\s*(?:,\s*"(?:pid|tid|ph|cat|ts|dur|args|id|s|bp)"\s*:|\}))', re.DOTALL
+)
+_LONE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+"""One half of a pair that stands for a character beyond 16 bits."""
 _COMMA = re.compile(r",(?=\s*[,\]}])")
 
 
 def _repairs(piece: bytes) -> Iterator[bytes]:
     """The text as it is, then with ever more of what profilers are known to get wrong made right."""
-    piece = piece.strip(b" \t\r\n,")
-    if not piece:
-        return
     yield piece
     text = _CONTROL.sub(" ", piece.decode(errors="replace"))
     yield text.encode()
-    text = _COMMA.sub("", _NO_NUMBER.sub("null", _NO_ESCAPE.sub(r"\\\\", text)))
+    text = _COMMA.sub("", _NO_NUMBER.sub("null", _LONE.sub(r"\\ufffd", _NO_ESCAPE.sub(r"\\\\", text))))
     yield text.encode()
     yield _NAME.sub(lambda found: found[1] + re.sub(r'(?<!\\)"', r"\"", found[2]) + found[3], text).encode()
 
@@ -324,14 +352,9 @@ def _word(value: Any) -> str:
 
 def _arguments(raw: bytes) -> Args:
     """The event's arguments; of badly typed ones the ids."""
-    try:
+    with suppress(*UNREADABLE):
         return _args(raw)
-    except msgspec.MsgspecError:
-        pass
-    try:
-        loose = msgspec.json.decode(raw)
-    except msgspec.MsgspecError:
-        return Args()
+    loose = decoded(raw)
     if not isinstance(loose, dict):
         return Args()
     return Args(
@@ -342,6 +365,5 @@ def _arguments(raw: bytes) -> Args:
 
 
 def _id(value: Any) -> int:
-    number = int(value) if isinstance(value, str) and value.isdigit() else value
-    good = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**62
-    return number if good else ABSENT
+    number = whole(value)
+    return ABSENT if number is None or number < 0 else number

@@ -33,9 +33,12 @@ def _limit() -> int:
     """What the environment allows."""
     text = os.environ.get(LIMIT_VARIABLE)
     try:
-        return LIMIT if text is None else quantity.size(text)
+        limit = LIMIT if text is None else quantity.size(text)
+        if limit <= 0:
+            raise ValueError(f"must be more than nothing, got {quantity.shown(text)}")
     except ValueError as error:
         raise InputError(str(error), where=LIMIT_VARIABLE, todo="write a size such as 8GiB, or unset it") from None
+    return limit
 
 
 class Source:
@@ -125,7 +128,7 @@ class Source:
             while True:
                 if member.eof:
                     packed = member.unused_data or file.read(_PACKED)
-                    if not packed.strip(b"\0"):  # padding
+                    if packed[:2] != GZIP[: len(packed)] or not packed:  # padding, or a remark of who packed it
                         return
                     member = isal_zlib.decompressobj(wbits=31)
                 elif not packed:

@@ -113,18 +113,6 @@ class Trace:
         """Whether any work of a device is recorded; without it the host is the device."""
         return self.device.size > 0
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the reader had to leave out or repair, a line each with its count."""
-        facts = self.facts
-        return tuple(
-            [f"{count} event{'s were' if count > 1 else ' was'} left out: each {reason}"
-             for reason, count in facts.lost.most_common()]
-            + ([f"{facts.salvaged} damaged events were repaired"] if facts.salvaged else [])
-            + ([f"{facts.cut}: what comes after is missing"] if facts.cut else [])
-            + facts.notes
-        )  # fmt: skip
-
 
 class _Growing:
     """A column that grows block by block, so that growing neither copies it nor leaves holes in memory."""

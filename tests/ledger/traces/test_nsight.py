@@ -94,7 +94,7 @@ def test_ranges_of_both_kinds_are_annotations_and_marks_have_no_duration(tmp_pat
     assert len(trace.calls) == 0
     assert (trace.facts.total, trace.facts.untimed, trace.facts.salvaged) == (6, 1, 0)
     assert trace.facts.lost == {"is an NVTX range that was still open when recording ended": 1}
-    assert any("no work of a device" in warning for warning in trace.warnings)
+    assert any("no work of a device" in note for note in trace.facts.notes)
 
 
 @pytest.mark.parametrize("end", [0, -1])
@@ -123,7 +123,7 @@ def test_whole_graphs_are_device_time(tmp_path):
     assert parts(found) == {"compute": 60, "host_gap": 39, "idle": 1}
     assert found.steps[0].classes["other"] == 60
     assert found.hotspots[0].name == "CUDA graph"
-    assert any("CUDA graphs are recorded whole (1)" in warning for warning in found.warnings)
+    assert any("CUDA graphs are recorded whole (1)" in note for note in trace.facts.notes)
 
 
 def test_a_name_that_is_not_there_keeps_its_time(tmp_path):
@@ -175,7 +175,7 @@ def test_of_several_ranks_the_busiest_is_read_and_the_others_are_named(tmp_path)
     assert {track.process for track in trace.tracks} == {"5", str(PID + 5)}
     assert (trace.rank, len(trace.events), trace.facts.total, trace.facts.lost) == (5, 3, 3, {})
     assert parts(found) == {"compute": 600, "host_gap": 90, "idle": 310}
-    (note,) = found.warnings
+    (note,) = trace.facts.notes
     assert "8 ranks" in note
     assert f"device 5 of process {PID + 5}, the busiest" in note
     assert f"device 0 of process {PID} (1 of its events)" in note
@@ -186,9 +186,9 @@ def test_one_process_on_two_devices_is_not_merged(tmp_path):
     export = training()
     export.device = 1
     export.kernel(GEMM, 5_000, 6_000, 4_000)
-    found = explain(traces.read(export.write(tmp_path / "t.sqlite")))
-    assert found.part("compute") == 75_000
-    assert f"left out: device 1 of process {PID} (1 of its events)" in found.warnings[0]
+    trace = traces.read(export.write(tmp_path / "t.sqlite"))
+    assert explain(trace).part("compute") == 75_000
+    assert f"left out: device 1 of process {PID} (1 of its events)" in trace.facts.notes[0]
 
 
 def test_host_processes_without_a_device_are_kept_and_their_ids_match_nothing(tmp_path):
@@ -367,7 +367,7 @@ def test_pages_that_ask_for_endless_reading_are_given_up_on(tmp_path):
 def test_what_is_cached_is_what_was_read(tmp_path):
     path = eight_ranks().write(tmp_path / "t.sqlite")
     read, again = traces.read(path), cached(path, tmp_path / "kept").trace()
-    assert again.warnings == read.warnings != ()
+    assert again.facts.notes == read.facts.notes != []
     assert explain(again) == explain(read)
 
 
