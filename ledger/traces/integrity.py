@@ -2,9 +2,9 @@
 
 A finding gates where the parts of a step would add up and still be wrong: work of the run is missing (the file is cut
 or lost events, launches or replays left no work, only a capture was recorded) or counts twice (duplicates, several
-ranks in one file), or a time is impossible, so that windows and gaps are too. The others say how the trace was read, and the
-parts are right with them: overlapping work is counted once, work without a launch where it ran, a repaired event is
-whole. What the explanation itself had to assume stands in `Breakdown.warnings`, and only there.
+ranks in one file), or a time is impossible, so that windows and gaps are too. The others say how the trace was read,
+and the parts are right with them: overlapping work is counted once, work without a launch where it ran, a repaired
+event is whole. What the explanation itself had to assume stands in `Breakdown.warnings`, and only there.
 """
 
 from __future__ import annotations
@@ -236,12 +236,11 @@ def _stream(events: Events, work: Int64) -> Counter[str]:
 def _launching(trace: Trace) -> Iterator[Finding]:
     """Launches without work, and work without a launch."""
     events, device = trace.events, trace.device
-    ids = np.unique(events.correlation[device])
     launches = [bool(_LAUNCH.search(name)) and not _NO_KERNEL.search(name) for name in trace.names]
     graphs = [bool(_GRAPH.search(name)) for name in trace.names]
     calls = np.flatnonzero((events.kind == Kind.RUNTIME) & (events.correlation != ABSENT))
     calls = calls[np.array(launches, dtype=np.bool_)[events.name[calls]]] if calls.size else calls
-    worked = np.isin(events.correlation[calls], ids)
+    worked = np.isin(events.correlation[calls], events.correlation[device])
     of_graph = np.array(graphs or [False], dtype=np.bool_)[events.name[calls]]
     silent = ~worked & ~of_graph & ~_captured(trace, events.start[calls])
     yield from _lost_work(int((~of_graph).sum()), int(silent.sum()), device.size)
@@ -268,9 +267,9 @@ def _captured(trace: Trace, at: Int64) -> Booleans:
 
 def _replays(trace: Trace, launches: Int64) -> Iterator[Finding]:
     """Whether each launch of a graph, told by its correlation, has its work in the trace."""
-    known, counts = np.unique(trace.events.correlation[trace.device], return_counts=True)
     if not launches.size:
         return
+    known, counts = np.unique(trace.events.correlation[trace.device], return_counts=True)
     work = np.zeros(launches.size, dtype=np.int64)
     if known.size:
         place = np.minimum(np.searchsorted(known, launches), known.size - 1)
