@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.traces.breakdown import EARLIER, Breakdown, launches
+from ledger.traces.breakdown import Breakdown
 from ledger.traces.collective_names import element_bytes, operation_of
 from ledger.traces.collective_sizes import first_type, full, integers, mapped, nullable, shaped
 from ledger.traces.interface import ABSENT, Int64, Kind
+from ledger.traces.launching import EARLIER, launches
 from ledger.traces.nesting import nest
 from ledger.traces.trace import Trace
 

@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ledger.traces.breakdown import EARLIER, UNKNOWN, Breakdown, launches, worked
+from ledger.traces.breakdown import Breakdown, worked
 from ledger.traces.classes import CLASSES
 from ledger.traces.interface import ABSENT, Int64, Kind
+from ledger.traces.launching import EARLIER, UNKNOWN, launches
 from ledger.traces.trace import Sparse, Trace
 
 _KINDS = (*CLASSES, "communication", "copy", "input_wait")
