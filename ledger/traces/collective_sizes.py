@@ -23,6 +23,8 @@ _PAIRED = ("gather", "scatter", "alltoall", "all_to_all")
 """In the names of c10d's operators whose arguments are (outputs, inputs, …)."""
 _NO_TENSOR = ("", "Scalar", "ScalarList", "GenericList", "None", "Device")
 _BETWEEN = "\0"
+_ABSURD = 2**48
+"""Elements that no tensor has."""
 _SHARED_OUT = ("reduce_scatter", "scatter")
 _COLLECTED = ("all_gather", "gather")
 
@@ -76,7 +78,7 @@ def full(operation: pa.ChunkedArray, taken: Int64, given: Int64, size: Int64) ->
 
 def _given(key: str) -> tuple[int | None, int | None]:
     """Elements in and out of a call by its name, shapes and types."""
-    name, shapes, types = key.split(_BETWEEN)
+    name, shapes, types = key.rsplit(_BETWEEN, 2)
     sizes = _sizes(_list(shapes), _list(types))
     if not sizes:
         return None, None
@@ -90,7 +92,7 @@ def _given(key: str) -> tuple[int | None, int | None]:
 def _list(text: str) -> list[Any]:
     try:
         found = json.loads(text or "[]")
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return found if isinstance(found, list) else []
 
@@ -108,7 +110,10 @@ def _size(shape: Any, kind: Any) -> int | None:
     if shape and isinstance(shape[0], list):
         sizes = [_size(each, "") for each in shape]
         return None if None in sizes else sum(each or 0 for each in sizes)
-    return prod(shape) if all(isinstance(each, int) and each >= 0 for each in shape) else None
+    if not all(isinstance(each, int) and each >= 0 for each in shape):
+        return None
+    count = prod(shape)
+    return count if count < _ABSURD else None
 
 
 def _first_type(types: str) -> str | None:

@@ -192,7 +192,7 @@ def _close(rest: bytes, *, whole: bool) -> re.Match[bytes] | None:
     for found in _STRUCTURE.finditer(rest):
         depth += (found[0] in b"[{") - (found[0] in b"]}")
         if depth < 0:
-            return _CLOSE.match(rest, rest.rfind(b"}", 0, found.start()) + 1) if found[0] == b"]" else None
+            return found if found[0] == b"]" and b'"ph"' not in rest[found.end() :] else None
     return None
 
 

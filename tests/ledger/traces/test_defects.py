@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ledger import traces
 from ledger.errors import InputError
-from ledger.traces import chunks, source
+from ledger.traces import chunks, kineto, source
 from ledger.traces.breakdown import explain
 from ledger.traces.integrity import inspect
 from ledger.traces.interface import Facts, Kind, Part
@@ -43,34 +43,51 @@ def content(trace: traces.reading.Trace) -> Counter[tuple[Any, ...]]:
     return Counter(zip(events.kind.tolist(), names, events.start.tolist(), events.end.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("indent", [None, 2])
-def test_a_file_cut_anywhere_keeps_every_whole_event_before_the_cut(tmp_path, indent):
-    whole = text_of(EVENTS, indent)
+NESTED = op("last", 1, 1) | {"args": {"list": [{"name": "a]}"}, {"ph": "X", "b": [{"x": 1}]}], "b": 2, "s": 'é\\"]}'}}
+SHAPES = {
+    "as written": json.dumps,
+    "pretty": lambda top: json.dumps(top, indent=1, ensure_ascii=False),
+    "compact": lambda top: json.dumps(top, separators=(",", ":")),
+    "sorted": lambda top: json.dumps(top, sort_keys=True),
+    "array": lambda top: json.dumps(top["traceEvents"]),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_file_cut_at_any_byte_keeps_every_whole_event_before_the_cut(tmp_path, shape):
+    events = [op("aten::mm", 1, 2), NESTED | {"name": "first"}, NESTED]
+    whole = SHAPES[shape]({"traceEvents": events, "deviceProperties": [{"id": 0}, {"name": "]}"}]})
     complete = content(read(tmp_path, whole))
-    first = whole.index("{", whole.index("traceEvents"))
-    last = whole.rindex("}", 0, whole.rindex("]")) + 1
-    for cut in range(first, last, 37):
-        ended = sum(1 for end in _ends(whole, first) if end <= cut)
+    ends, closed = _ends(whole)
+    for cut in range(_list(whole), len(whole.encode())):
+        text = whole.encode()[:cut]
+        ended = sum(end <= cut for end in ends)
         if not ended:
-            with pytest.raises(InputError, match="before its first event"):
-                read(tmp_path, whole[:cut])
+            with pytest.raises(InputError):
+                read(tmp_path, text)
             continue
-        found = read(tmp_path, whole[:cut])
+        found = read(tmp_path, text)
         assert sum(content(found).values()) == ended
         assert content(found) <= complete
-        assert codes(found)["cut"] == 1
-        assert not inspect(found).usable
+        record = inspect(found)
+        assert (record.usable, "cut" in codes(found)) == (cut >= closed, cut < closed)
+        assert "events_lost" not in codes(found)  # the cut says it
 
 
-def _ends(text: str, first: int) -> list[int]:
-    """Where each event of the list ends."""
-    decoder, place, ends = json.JSONDecoder(), first, []
+def _list(text: str) -> int:
+    """Where the list of events begins."""
+    return text.index("[", max(0, text.find("traceEvents")))
+
+
+def _ends(text: str) -> tuple[list[int], int]:
+    """Bytes until each event of the list ends, and until the list does."""
+    decoder, place, ends = json.JSONDecoder(), text.index("{", _list(text)), []
     while text[place] == "{":
         place = decoder.raw_decode(text, place)[1]
-        ends.append(place)
+        ends.append(len(text[:place].encode()))
         while text[place] in ", \n":
             place += 1
-    return ends
+    return ends, len(text[: place + 1].encode())
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lambda data: pa.compress(data, "zstd", asbytes=True)])
@@ -91,8 +108,10 @@ def test_packed_data_that_ends_early_or_is_damaged_keeps_what_stands_before(tmp_
 
 def test_packed_files_of_several_members_are_one(tmp_path):
     text = text_of(EVENTS).encode()
-    found = read(tmp_path, gzip.compress(text[:300]) + gzip.compress(text[300:]) + b"\0" * 512)
-    assert content(found) == content(read(tmp_path, text))
+    for end in (b"", b"\0" * 512, b"made by hand"):
+        found = read(tmp_path, gzip.compress(text[:300]) + gzip.compress(text[300:]) + end)
+        assert content(found) == content(read(tmp_path, text))
+        assert inspect(found).findings == ()
 
 
 REPAIRED = {
@@ -104,6 +123,7 @@ REPAIRED = {
     "control character": ("aten::linear", "aten::\x01linear"),
     "quotation mark in a name": ("aten::linear", 'aten::"lin"ear'),
     "backslash in a name": ("aten::linear", r"aten::\linear"),
+    "half a surrogate pair": ("aten::linear", r"aten::\ud83dlinear"),
 }
 
 
@@ -130,7 +150,9 @@ def test_the_end_of_the_list_is_found(tmp_path, end):
     assert content(read(tmp_path, text)) == content(read(tmp_path, text_of(EVENTS)))
 
 
-@pytest.mark.parametrize("shape", ["pretty", "compact", "crlf", "bom", "array", "name first", "mixed first"])
+@pytest.mark.parametrize(
+    "shape", ["pretty", "compact", "crlf", "bom", "array", "name first", "args first", "mixed first"]
+)
 def test_every_way_to_write_the_same_events(tmp_path, shape, monkeypatch):
     monkeypatch.setattr(chunks, "CHUNK", 2000)
     monkeypatch.setattr(source, "BLOCK", 700)
@@ -143,6 +165,7 @@ def test_every_way_to_write_the_same_events(tmp_path, shape, monkeypatch):
         "bom": "\ufeff" + pretty,
         "array": json.dumps(events),
         "name first": json.dumps({"traceEvents": [{"name": each["name"], **each} for each in events]}),
+        "args first": json.dumps({"traceEvents": events}, sort_keys=True),
         "mixed first": json.dumps(
             {"traceEvents": [dict(sorted(each.items(), reverse=bool(at % 2))) for at, each in enumerate(events)]}
         ),
@@ -206,6 +229,22 @@ def test_mostly_metadata_is_no_defect(tmp_path):
     assert not inspect(found).findings
 
 
+def test_a_long_head_is_no_defect(tmp_path):
+    head = {"programs": [{"name": f"program {place}", "text": "x" * 5000} for place in range(1500)]}
+    found = read(tmp_path, text_of(EVENTS, **head))
+    assert (len(found.events), inspect(found).findings) == (len(EVENTS), ())
+
+
+def test_a_file_of_many_pieces_loses_the_damaged_event_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(chunks, "CHUNK", 1500)
+    monkeypatch.setattr(source, "BLOCK", 400)
+    text = text_of(training(30))
+    place = text.index('"cat"', len(text) // 2)
+    found = read(tmp_path, text[:place] + "cat" + text[place + 5 :])
+    assert len(found.events) == len(training(30)) - 1
+    assert found.facts.lost == {"is no valid JSON": 1}
+
+
 def test_an_event_larger_than_a_piece_is_read(tmp_path):
     large = op("aten::mm", 1, 1) | {"args": {"Call stack": "x" * 6_000_000}}
     assert len(read(tmp_path, text_of([large, *EVENTS])).events) == len(EVENTS) + 1
@@ -216,9 +255,12 @@ def test_a_bomb_is_refused_at_the_limit(tmp_path, monkeypatch):
     monkeypatch.setenv("STACKPROOF_TRACE_LIMIT", "2 MB")
     with pytest.raises(InputError, match=r"holds more than 2,000,000 bytes once decompressed.*STACKPROOF_TRACE_LIMIT"):
         read(tmp_path, packed)
-    monkeypatch.setenv("STACKPROOF_TRACE_LIMIT", "lots")
-    with pytest.raises(InputError, match="STACKPROOF_TRACE_LIMIT"):
-        read(tmp_path, packed)
+    for bad in ("lots", "", "0", "-8GiB", "8 apples"):
+        monkeypatch.setenv("STACKPROOF_TRACE_LIMIT", bad)
+        with pytest.raises(InputError, match=r"^STACKPROOF_TRACE_LIMIT: must be .*write a size such as 8GiB"):
+            read(tmp_path, packed)
+    monkeypatch.setenv("STACKPROOF_TRACE_LIMIT", "8GiB")
+    assert len(read(tmp_path, packed).events) == len(training(2))
 
 
 @pytest.mark.parametrize("damage", [None, "name", "cut"])
@@ -245,7 +287,20 @@ def test_two_parts_read_what_one_does(tmp_path, damage, monkeypatch):
     assert told(2) == told(1) == told(5)
 
 
-ODD = [b'"', b"\\", b"}", b"]", b"{", b",", b"\xff", b"NaN", b"[["]
+def test_a_second_process_reads_its_share_of_a_damaged_file(tmp_path, monkeypatch):
+    text = text_of(training(15_000)).replace("aten::linear", "aten::\nlin", 3)[:-500]
+    assert len(text) > 3 * chunks.CHUNK
+    alone = read(tmp_path, text)
+    monkeypatch.setattr(kineto, "WORTH_SHARING", 1000)
+    assert Kineto().parts(tmp_path / "rank-0.json") == 2
+    shared = read(tmp_path, text)
+    assert content(shared) == content(alone)
+    assert shared.events.start.tolist() == alone.events.start.tolist()
+    assert shared.facts == alone.facts
+    assert (shared.facts.salvaged, bool(shared.facts.cut)) == (3, True)
+
+
+ODD = [b'"', b"\\", b"}", b"]", b"{", b",", b"\xff", b"NaN", b"[[", b"\\ud800", b"1e999", b"9" * 25, b"[" * 2000]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -260,9 +315,7 @@ def test_whatever_is_done_to_a_file_it_is_a_trace_or_an_error_in_one_line(tmp_pa
             case "drop":
                 del text[place : place + data.draw(st.integers(1, 200))]
             case "add":
-                text[place:place] = data.draw(
-                    st.sampled_from([b'"', b"\\", b"}", b"]", b"{", b",", b"\xff", b"NaN", b"[["])
-                )
+                text[place:place] = data.draw(st.sampled_from(ODD))
             case "repeat":
                 text[place:place] = text[place : place + 300]
         if not text:

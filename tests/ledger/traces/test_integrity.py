@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ledger import traces
+from ledger.traces.breakdown import explain
 from ledger.traces.integrity import DEFINITIONS, Finding, inspect, inspect_ranks
 from tests.ledger.traces.builder import STREAM, annotation, event, launched, op, training, write
 
@@ -101,6 +102,62 @@ def test_graphs_whose_replay_is_not_there(tmp_path):
     ]
     assert found(tmp_path, [*graphs, *work])["replay_suspected"].count == 1
     assert "replay_suspected" not in found(tmp_path, [graphs[0], *work])
+
+
+def test_replays_with_a_single_kernel_where_others_have_many(tmp_path):
+    graphs = [event("cuda_runtime", "cudaGraphLaunch", 1000 * each, 5, correlation=each) for each in range(1, 5)]
+    work = [
+        event("kernel", "k", 1000 * each + 10 + 5 * node, 4, STREAM, correlation=each)
+        for each in range(1, 5)
+        for node in range(30)
+    ]
+    assert found(tmp_path, [*graphs, *work]) == {}
+    some = found(tmp_path, [*graphs, *work[:-29]])
+    assert (some["replay_suspected"].count, some["replay_suspected"].gates) == (1, True)
+    assert found(tmp_path, [*graphs, *work[::30]]) == {}  # recorded whole, one piece each
+
+
+def test_launches_without_any_work_are_not_taken_for_a_host_alone(tmp_path):
+    call = event("cuda_runtime", "cudaLaunchKernel", 5, 0.5, correlation=1)
+    some = found(tmp_path, [op("aten::mm", 4, 9), call])
+    assert (some["capture_only"].gates, some["capture_only"].text) == (
+        True,
+        "0 pieces of device work were recorded beside 1 launch",
+    )
+
+
+def test_launches_into_a_capture_have_no_work_of_their_own(tmp_path):
+    many = kernels(*((100 + 10 * place, 105 + 10 * place) for place in range(200)))
+    calls = [event("cuda_runtime", "cudaLaunchKernel", 5000 + each, 0.5, correlation=1000 + each) for each in range(20)]
+    begin = event("cuda_runtime", "cudaStreamBeginCapture", 4999, 1, correlation=900)
+    end = event("cuda_runtime", "cudaStreamEndCapture_v10000", 5019.8, 1, correlation=901)
+    assert found(tmp_path, [*many, begin, *calls, end]) == {}
+    assert found(tmp_path, [*many, begin, *calls[:15], {**end, "ts": 5014.8}, *calls[15:]]).keys() == {
+        "launch_without_work"
+    }
+
+
+def test_host_events_that_stand_there_twice(tmp_path):
+    assert found(tmp_path, training(2)) == {}
+    some = found(tmp_path, [*training(2), *training(2)])
+    assert (some["duplicated"].count, some["duplicated"].gates) == (len(training(2)), True)
+    nested = [op("aten::to", 1, 5, **{"External id": 1}), op("aten::to", 1, 5, **{"External id": 2})]
+    assert found(tmp_path, nested) == {}
+
+
+def test_several_ranks_in_one_file_gate(tmp_path):
+    other = [{**each, "pid": 2} for each in training()]
+    some = found(tmp_path, [*training(), *other])
+    assert (some["several_ranks"].count, some["several_ranks"].gates) == (2, True)
+    stray = [{**op("aten::mm", 5, 1), "pid": 2}]
+    assert "several_ranks" not in found(tmp_path, [*training(30), *stray])
+
+
+def test_nothing_is_said_twice(tmp_path):
+    damaged = [*training(), {"ph": "X", "cat": "cpu_op", "name": "x", "ts": "soon", "dur": 1}]
+    one = trace(tmp_path, damaged)
+    assert explain(one).warnings == ()
+    assert [each.code for each in inspect(one).findings] == ["events_lost"]
 
 
 def test_times_out_of_range_gate(tmp_path):
