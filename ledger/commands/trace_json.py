@@ -63,6 +63,7 @@ KEYS = {
     "peer_wait_ns": "of time_ns: until the last rank arrived; null where not all ranks of a group are there",
     "bus_bandwidth": "bytes a second of transfer, as nccl-tests counts them",
     "unsplit": "why waiting for other ranks is not told from transfer; null where it is",
+    "notes": "what was estimated to tell it, such as a difference of clocks",
     "events": "entries in the file, of any kind",
     "usable": "whether the trace can carry an explanation",
     "findings": "what is odd about the record",
@@ -71,7 +72,7 @@ KEYS = {
     "gates": "whether it keeps the trace from carrying an explanation",
     "warnings": "what the explanation had to assume, left out or repaired",
     # ranks
-    "critical_rank": "the rank that computes longest a step",
+    "straggler_rank": "the rank that computes longest a step",
     "imbalance": "its compute over the mean of all ranks",
     # a difference
     "aligned": "share of the time in rows that both sides have, for classes, operators and kernels",
@@ -139,7 +140,7 @@ def _findings(found: Sequence[Finding]) -> list[dict[str, Any]]:
 
 
 def _collectives(traces: Sequence[Examined]) -> dict[str, Any]:
-    groups, unsplit = grouped(traces)
+    groups, unsplit, notes = grouped(traces)
     rows = [
         {
             "operation": each.operation,
@@ -152,7 +153,7 @@ def _collectives(traces: Sequence[Examined]) -> dict[str, Any]:
         }
         for each in groups
     ]
-    return {"groups": rows, "unsplit": unsplit}
+    return {"groups": rows, "unsplit": unsplit, "notes": list(notes)}
 
 
 def _step(step: Step) -> dict[str, Any]:
@@ -176,9 +177,9 @@ def _ranks(side: Side) -> dict[str, Any] | None:
     found = [each.breakdown for each in side.traces if each.breakdown.step_count]
     if not found:
         return None
-    critical, imbalance = slowest(found)
+    straggler, imbalance = slowest(found)
     return {
-        "critical_rank": critical.rank,
+        "straggler_rank": straggler.rank,
         "imbalance": imbalance,
         "collectives": _collectives(side.traces),
         "findings": _findings(side.findings),

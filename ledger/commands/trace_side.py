@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ledger.traces.breakdown import Breakdown, explain
-from ledger.traces.collectives import across, of_rank, unsplit
+from ledger.traces.collectives import across, notes, of_rank, unsplit
 from ledger.traces.device_use import DeviceUse, device_use
 from ledger.traces.difference import Profile, Spent, profile
 from ledger.traces.integrity import Finding, Integrity, inspect, inspect_ranks
@@ -99,15 +99,16 @@ def examined(traces: Sequence[Trace]) -> Side:
     return Side(found, apart, inspect_ranks(traces) if apart is None else ())
 
 
-def grouped(traces: Sequence[Examined]) -> tuple[list[Group], str | None]:
-    """The collectives of ranks of one run, the longest first, and why waiting is not told from transfer."""
+def grouped(traces: Sequence[Examined]) -> tuple[list[Group], str | None, tuple[str, ...]]:
+    """The collectives of ranks of one run, the longest first; why waiting is not told from transfer; and what was
+    estimated to tell it."""
     table = across([each.calls for each in traces])
     rows: dict[tuple[str, int | None], list[dict[str, Any]]] = {}
     for row in table.to_pylist():
         if row["in_steps"]:
             rows.setdefault((row["operation"], row["group_size"]), []).append(row)
     found = [_group(operation, size, calls) for (operation, size), calls in rows.items()]
-    return sorted(found, key=lambda group: (-group.time, group.operation)), unsplit(table)
+    return sorted(found, key=lambda group: (-group.time, group.operation)), unsplit(table), notes(table)
 
 
 def _group(operation: str, size: int | None, rows: Sequence[dict[str, Any]]) -> Group:

@@ -171,7 +171,7 @@ def _together(side: Side) -> Iterator[str]:
 
 def _collectives(traces: Sequence[Examined]) -> Iterator[str]:
     """Means a step and a rank."""
-    groups, unsplit = grouped(traces)
+    groups, unsplit, notes = grouped(traces)
     steps = sum(each.breakdown.step_count for each in traces)
     if not groups:
         return
@@ -186,6 +186,8 @@ def _collectives(traces: Sequence[Examined]) -> Iterator[str]:
         yield f"{start}{_decimal(each.time / steps / 1e6):>11}{wait:>12}{bus:>12}"
     if unsplit:
         yield from _cut(f"waiting for other ranks is not told from transfer: {neutral(unsplit)}")
+    for note in notes:
+        yield from _cut(f"note: {neutral(note)}")
 
 
 def _ranks(side: Side) -> Iterator[str]:
@@ -205,9 +207,9 @@ def _ranks(side: Side) -> Iterator[str]:
         yield f"{each.rank!s:<16}" + "".join(
             f"{cell:>11}" if place == 2 else f"{cell:>9}" for place, cell in enumerate(cells)
         )
-    critical, imbalance = slowest(found)
+    straggler, imbalance = slowest(found)
     yield from _cut(
-        f"rank {critical.rank} computes longest, {imbalance:.3f} times the mean: "
+        f"rank {straggler.rank} computes longest, {imbalance:.3f} times the mean: "
         + ("the others wait for it" if imbalance >= 1.02 else "the ranks are balanced")
     )
 

@@ -17,6 +17,7 @@ from ledger.traces.breakdown import PARTS
 from ledger.traces.classes import CLASSES
 from ledger.traces.device_use import DIRECTIONS
 from tests.ledger.traces.builder import annotation, event, launched, op, training, write
+from tests.ledger.traces.collective_builder import collective, told
 
 SHARED = Path(os.environ.get("STACKPROOF_SHARED", Path(__file__).parents[4] / "shared")) / "data"
 REAL = [path for path in sorted(SHARED.glob("traces/*/*.json.gz")) if path.stat().st_size < 2**22]
@@ -141,7 +142,7 @@ def test_ranks_of_one_run_are_compared_with_each_other(tmp_path):
     files = [rank(tmp_path, 1, device(slower=12)), rank(tmp_path, 0, device())]
     text = ran(*files)
     assert "rank 1 computes longest, 1.167 times the mean: the others wait for it" in text
-    assert data(*files)["ranks"]["critical_rank"] == 1
+    assert data(*files)["ranks"]["straggler_rank"] == 1
     assert data(*files)["ranks"]["imbalance"] == pytest.approx(42 / 36)
 
 
@@ -155,6 +156,22 @@ def test_collectives_of_all_ranks_tell_waiting_from_transfer(tmp_path):
     alone = ran(files[0])
     assert f"{'all_reduce':<20}{2:>6}{1:>8}{'4 MB':>11}{'0.050':>11}{'–':>12}{'–':>12}" in alone
     assert "waiting for other ranks is not told from transfer" in alone
+
+
+def test_clocks_that_were_aligned_are_said(tmp_path):
+    files = []
+    for number, ahead in enumerate((0, 500)):
+        info = {"rank": number, "world_size": 2}
+        calls = [
+            each
+            for at in (150, 250, 350, 450)
+            for each in collective(at + ahead - 20, at + ahead, at, **told("allreduce", 10, 10))
+        ]
+        path = tmp_path / f"rank-{number}.json"
+        files.append(write(path, [annotation("ProfilerStep#1", 0, 1000), *calls], distributedInfo=info))
+    (note,) = data(*files)["ranks"]["collectives"]["notes"]
+    assert note.startswith("the clock of rank 1 is 0.500 ms ahead of rank 0's")
+    assert f"note: {note}"[:60] in ran(*files)
 
 
 def test_a_file_that_breaks_off_is_explained_with_a_warning_on_top_of_it(tmp_path):
@@ -172,7 +189,7 @@ def test_files_that_do_not_say_their_rank_are_asked_for_it(tmp_path):
     assert told in " ".join(ran(*files).split())
     assert data(*files)["not_ranks"] == told
     ranks = [word for number, path in enumerate(files) for word in ("--rank", f"{path}={number}")]
-    assert data(*files, *ranks)["ranks"]["critical_rank"] == 1
+    assert data(*files, *ranks)["ranks"]["straggler_rank"] == 1
 
 
 def test_one_file_twice_is_not_two_ranks(tmp_path):
