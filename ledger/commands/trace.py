@@ -21,8 +21,6 @@ from ledger.traces.exporting import export
 from ledger.traces.reading import format_of
 from ledger.traces.trace import Trace
 
-TABLES = ("events", "calls", "memory")
-
 
 @click.command(name="trace")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))

@@ -227,14 +227,14 @@ class _Explainer:
 
     def _worked(self, edges: Int64) -> tuple[dict[str, Intervals], dict[str, Intervals], tuple[Hotspot, ...]]:
         """What each part but `idle` and each class claim before precedence, and the names with the most time."""
-        by_code: list[list[Intervals]] = [[] for _ in _KINDS]
+        by_code: list[list[Intervals]] = [[] for _ in pieces.KINDS]
         hotspots = _Hotspots(self.trace, union_of(edges[:, 0], edges[:, 1]))
         for work in self.work():
             hotspots.add(work)
             for code, found in enumerate(by_code):
                 mine = work.code == code
                 found.append(union_of(work.start[mine], work.end[mine]))
-        kinds = dict(zip(_KINDS, map(joined, by_code), strict=True))
+        kinds = dict(zip(pieces.KINDS, map(joined, by_code), strict=True))
         classes = {name: kinds[name] for name in CLASSES}
         claims = {
             "compute": joined(classes.values()),
@@ -313,7 +313,7 @@ class _Hotspots:
 
     def __init__(self, trace: Trace, windows: Intervals) -> None:
         self._names, self._name, self._windows = trace.names, trace.events.name, windows
-        self._time = np.zeros((len(trace.names), len(_KINDS)), dtype=np.int64)
+        self._time = np.zeros((len(trace.names), len(pieces.KINDS)), dtype=np.int64)
         self._called = np.zeros(len(trace.events), dtype=np.bool_)
 
     def add(self, work: pieces.Work) -> None:
@@ -327,13 +327,10 @@ class _Hotspots:
         calls = np.bincount(self._name[self._called], minlength=len(self._names))
         time = self._time
         found = [
-            Hotspot(self._names[name], _KINDS[int(time[name].argmax())], int(calls[name]), int(time[name].sum()))
+            Hotspot(self._names[name], pieces.KINDS[int(time[name].argmax())], int(calls[name]), int(time[name].sum()))
             for name in np.flatnonzero(time.any(axis=1)).tolist()
         ]
         return tuple(sorted(found, key=lambda spot: (-spot.time, spot.name)))
-
-
-_KINDS = (*CLASSES, "communication", "copy", "input_wait")
 
 
 def _numbered(names: list[str]) -> list[int]:

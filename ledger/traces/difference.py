@@ -23,10 +23,8 @@ from ledger.traces.intervals import Intervals, union_of
 from ledger.traces.kernel_names import folded
 from ledger.traces.operators import NONE, launched_by
 from ledger.traces.trace import Trace
-from ledger.traces.work import Work
+from ledger.traces.work import KINDS, Work
 
-KINDS = (*CLASSES, "communication", "copy", "input_wait")
-"""What a piece of work is: a class of compute, or what the part of it is made of."""
 _MADE_OF = {"exposed_communication": "communication", "exposed_copy": "copy", "input_wait": "input_wait"}
 LEVELS = ("step", "part", "class", "operator", "kernel", "overlap")
 
@@ -35,7 +33,7 @@ class Key(NamedTuple):
     """What two traces have in common of a piece of work."""
 
     kind: str
-    """One of KINDS."""
+    """One of `ledger.traces.work.KINDS`."""
     operator: str | None
     """The operator that launched it, folded; None where none is known. On a host without a device, it itself."""
     name: str

@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ledger.traces.breakdown import Breakdown, worked
-from ledger.traces.classes import CLASSES
 from ledger.traces.interface import ABSENT, Int64, Kind
 from ledger.traces.launching import EARLIER, UNKNOWN, launches
+from ledger.traces.operators import NONE, launch_calls
 from ledger.traces.trace import Sparse, Trace
-
-_KINDS = (*CLASSES, "communication", "copy", "input_wait")
+from ledger.traces.work import KINDS
 
 
 def export(folder: Path, trace: Trace, explained: Breakdown, collectives: pa.Table) -> None:
@@ -44,7 +43,7 @@ def kernels(trace: Trace, explained: Breakdown) -> pa.Table:
         {
             "kind": _words([kind.name.lower() for kind in Kind], events.kind[device]),
             "name": _words(trace.names, events.name[device]),
-            "class": _words(_KINDS, codes),
+            "class": _words(KINDS, codes),
             "device": _words([track.process for track in trace.tracks], events.track[device]),
             "stream": _words([track.thread for track in trace.tracks], events.track[device]),
             "step": _steps_at(explained, at),
@@ -62,13 +61,8 @@ def kernels(trace: Trace, explained: Breakdown) -> pa.Table:
 def flows(trace: Trace) -> pa.Table:
     """One row a piece of device work whose launch is in the trace: from the call to the work. Times in nanoseconds."""
     events, device = trace.events, trace.device
-    calls = np.flatnonzero((events.kind == Kind.RUNTIME) & (events.correlation != ABSENT))
-    calls = calls[np.argsort(events.correlation[calls], kind="stable")]
-    ids = events.correlation[calls]
-    asked = events.correlation[device]
-    place = np.minimum(np.searchsorted(ids, asked), max(ids.size - 1, 0))
-    found = (ids[place] == asked) & (asked != ABSENT) if ids.size else np.zeros(device.size, dtype=np.bool_)
-    work, call = device[found], calls[place[found]] if ids.size else calls
+    call = launch_calls(trace)
+    work, call = device[call != NONE], call[call != NONE]
     return pa.table(
         {
             "correlation": pa.array(events.correlation[work]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ledger.traces.interface import ABSENT, Int64, Kind
+from ledger.traces.operators import NONE, matching
 from ledger.traces.trace import Events, Trace
 from ledger.traces.work import slabs
 
@@ -35,28 +36,17 @@ def launches(trace: Trace) -> Int64:
 def _find_launches(launch: Int64, events: Events, device: Int64, kind: Kind, ids: Int64) -> None:
     """Fill in `launch` for device events that share an id with an event of this kind."""
     missing = np.flatnonzero(launch == UNKNOWN)
-    asked = ids[device[missing]]
-    missing, asked = missing[asked != ABSENT], asked[asked != ABSENT]
-    if not asked.size:
+    missing = missing[ids[device[missing]] != ABSENT]
+    if not missing.size:
         return
+    asked = ids[device[missing]]
     low, high = int(asked.min()), int(asked.max())
-    if high - low > 16 * len(events) + 1024:
-        launch[missing] = _looked_up(asked, events, kind, ids)
+    if high - low > 16 * len(events) + 1024:  # too far apart for a table of all ids
+        source = matching(ids, events.where(kind), device[missing])
+        launch[missing] = np.where(source == NONE, UNKNOWN, events.start[source])
         return
     by_id = np.full(high - low + 1, UNKNOWN, dtype=np.int64)
     for slab in reversed([*slabs(len(events))]):  # of several with one id the first counts
         told = np.flatnonzero((events.kind[slab] == kind) & (ids[slab] >= low) & (ids[slab] <= high))[::-1]
         by_id[ids[slab][told] - low] = events.start[slab][told]
     launch[missing] = by_id[asked - low]
-
-
-def _looked_up(asked: Int64, events: Events, kind: Kind, ids: Int64) -> Int64:
-    """Where the ids are too far apart for a table of them all."""
-    sources = events.where(kind)
-    sources = sources[ids[sources] != ABSENT]
-    if not sources.size:
-        return np.full(asked.size, UNKNOWN, dtype=np.int64)
-    sources = sources[np.argsort(ids[sources], kind="stable")]
-    told = ids[sources]
-    place = np.minimum(np.searchsorted(told, asked), told.size - 1)
-    return np.where(told[place] == asked, events.start[sources[place]], UNKNOWN)

@@ -33,15 +33,15 @@ def launched_by(trace: Trace) -> Int64:
 def launch_calls(trace: Trace) -> Int64:
     """For each of `trace.device`: the runtime call of its correlation, an index into the events, or NONE."""
     events = trace.events
-    return _matching(events.correlation, events.where(Kind.RUNTIME), trace.device)
+    return matching(events.correlation, events.where(Kind.RUNTIME), trace.device)
 
 
 def _by_external(trace: Trace) -> Int64:
     events = trace.events
-    return _matching(events.external, events.where(Kind.OP), trace.device)
+    return matching(events.external, events.where(Kind.OP), trace.device)
 
 
-def _matching(ids: Int64, sources: Int64, asking: Int64) -> Int64:
+def matching(ids: Int64, sources: Int64, asking: Int64) -> Int64:
     """For each of the events `asking`: the first of the events `sources` with the same id, or NONE."""
     sources = sources[ids[sources] != ABSENT]
     asked = ids[asking]

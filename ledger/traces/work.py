@@ -23,6 +23,8 @@ COPY = COMMUNICATION + 1
 INPUT_WAIT = COPY + 1
 NOTHING = INPUT_WAIT + 1
 """Codes of a piece beside the index of its class in CLASSES. NOTHING: inside an annotation, but in no operator."""
+KINDS = (*CLASSES, "communication", "copy", "input_wait")
+"""What the codes but NOTHING mean, in their order: a class of compute, or what else a piece is."""
 
 _OPTIMIZER = CLASSES.index("optimizer")
 _OTHER = CLASSES.index("other")

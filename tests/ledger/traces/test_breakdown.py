@@ -284,3 +284,11 @@ def test_iterations_are_told_by_their_own_numbers_and_only_the_outermost_count(t
     )
     assert [(step.number, step.parts["compute"]) for step in found.steps] == [(7, 40_000), (8, 10_000)]
     assert not [line for line in found.warnings if "overlap" in line]
+
+
+def test_ids_may_be_far_apart(tmp_path):
+    steps = [annotation("ProfilerStep#1", 0, 100), annotation("ProfilerStep#2", 100, 100)]
+    work = [*launched("kernel", "sgemm", 90, 110, 40, 7), *launched("kernel", "sgemm", 160, 165, 10, 10**15)]
+    found = explained(tmp_path, [*steps, *work])
+    assert [step.launches for step in found.steps] == [1, 1]
+    assert [step.parts["compute"] for step in found.steps] == [40_000, 10_000]
