@@ -94,7 +94,7 @@ def finish(
         redactions = _redact(workbench.run, setting.redactor)
         rows = derive.derive(workbench.run)
         derive.write(workbench.run, rows)
-        accepted = acceptance.judge(trial.benchmark.workload.acceptance, rows)
+        accepted = acceptance.judge(trial.benchmark.workload, rows)
         outcome = _outcome(adapter, trial, workbench.run, observed, accepted, ended)
         run = replace(
             draft,

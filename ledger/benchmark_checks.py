@@ -11,6 +11,7 @@ from ledger import quantity
 from ledger.metrics import registry
 from ledger.metrics.registry import Metric
 from ledger.suggestion import nearest
+from ledger.workloads.acceptance import Threshold
 from ledger.yaml_file import Location
 
 if TYPE_CHECKING:
@@ -67,9 +68,11 @@ def _comparisons(benchmark: Benchmark) -> Iterator[Problem]:
 
 
 def _acceptance(benchmark: Benchmark, data: Any) -> Iterator[Problem]:
-    rule = benchmark.workload.acceptance
+    rule = getattr(benchmark.workload, "acceptance", None)
+    if not isinstance(rule, Threshold):
+        return
     at: Location = ("workload", "acceptance")
-    found = _measured(rule.field)
+    found = _measured(rule.field, benchmark)
     if isinstance(found, Metric):
         yield from _limit(
             found.id, found.unit, found.direction, rule.rule, _written(data, (*at, "rule")), (*at, "rule")
@@ -83,7 +86,7 @@ def _limits(benchmark: Benchmark, data: Any) -> Iterator[Problem]:
         at: Location = ("envelope", "limits", name)
         unit, direction = "share", "higher"
         if name != LAUNCH_RELIABILITY:
-            found = _measured(name, LAUNCH_RELIABILITY)
+            found = _measured(name, benchmark, LAUNCH_RELIABILITY)
             if not isinstance(found, Metric):
                 yield Problem(at, *found)
                 continue
@@ -95,7 +98,7 @@ def _objective(benchmark: Benchmark) -> Iterator[Problem]:
     objective = benchmark.envelope.objective
     word, better = ("minimise", "lower") if objective.minimise is not None else ("maximise", "higher")
     at: Location = ("envelope", "objective", word)
-    found = _measured(objective.metric)
+    found = _measured(objective.metric, benchmark)
     if not isinstance(found, Metric):
         yield Problem(at, *found)
     elif found.direction != better:
@@ -104,9 +107,10 @@ def _objective(benchmark: Benchmark) -> Iterator[Problem]:
         yield Problem(at, f"of {found.id} {_better(found.direction)} is better", todo)
 
 
-def _measured(name: str, *more: str) -> Metric | tuple[str, str]:
+def _measured(name: str, benchmark: Benchmark, *more: str) -> Metric | tuple[str, str]:
     """The metric that each timed launch of this version gives under `name`; else what is wrong, and what to do."""
-    metrics = {each.id: each for each in registry.newest()}
+    kind = benchmark.workload.kind
+    metrics = {each.id: each for each in registry.newest() if kind in each.kinds}
     timed = [each.id for each in metrics.values() if not any(file.startswith("traces/") for file in each.inputs)]
     if name in timed:
         return metrics[name]

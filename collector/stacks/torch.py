@@ -26,6 +26,7 @@ from ledger import benchmark_errors
 from ledger.benchmark import Benchmark
 from ledger.canonical import digest, file_digest, short_digest
 from ledger.run import Reason, Role
+from ledger.workloads.train import TrainWorkload
 from ledger.yaml_file import read_yaml
 
 LAUNCH = Path(__file__).parent / "launch"
@@ -66,7 +67,7 @@ class TorchAdapter(Adapter):
             raise _explain(error) from None
         if checked.compile_mode and not checked.compile:
             raise SettingsError("compile_mode", "has no meaning without `compile: true`", KNOWN)
-        whole = benchmark.workload.global_batch_size
+        whole = benchmark.work(TrainWorkload).global_batch_size
         micro = checked.micro_batch_size or whole
         if whole % micro:
             raise SettingsError("micro_batch_size", f"must divide global_batch_size ({whole}), got {micro}", KNOWN)
@@ -75,7 +76,7 @@ class TorchAdapter(Adapter):
 
     def digests(self, benchmark: Benchmark) -> dict[str, str]:
         """Digests of the model with its initial weights' recipe, the token data, and the launched scripts."""
-        workload = benchmark.workload
+        workload = benchmark.work(TrainWorkload)
         model = {**workload.model.model_dump(mode="json"), "initialisation": INITIALISATION}
         return {"model": digest(model), "dataset": _dataset_digest(benchmark), "adapter": _scripts_digest()}
 
@@ -135,8 +136,8 @@ def _explain(error: ValidationError) -> SettingsError:
 
 
 def _dataset_digest(benchmark: Benchmark) -> str:
-    dataset = benchmark.workload.dataset
-    vocabulary = benchmark.workload.model.config.vocabulary_size
+    workload = benchmark.work(TrainWorkload)
+    dataset, vocabulary = workload.dataset, workload.model.config.vocabulary_size
     return _chain_digest(dataset.seed, dataset.tokens, dataset.branching, vocabulary)
 
 
@@ -222,7 +223,7 @@ def _cache_name(trial: Trial) -> str:
 
     Profiled launches compile other code (see train.py), so that they have a folder of their own.
     """
-    workload = trial.benchmark.workload
+    workload = trial.benchmark.work(TrainWorkload)
     shape = {
         "model": workload.model.model_dump(mode="json"),
         "sequence_length": workload.sequence_length,

@@ -8,7 +8,7 @@ from typing import Any
 
 from collector.stacks.interface import Trial
 from collector.stacks.launch import markov
-from ledger.benchmark import TrainWorkload
+from ledger.workloads.train import TrainWorkload
 
 PRECISIONS = {"float32": "fp32", "bfloat16": "bf16"}
 """As CCL-Bench cards spell them."""
@@ -18,7 +18,7 @@ def card(
     trial: Trial, digests: dict[str, str], framework: dict[str, Any], summary: dict[str, Any], run: Path
 ) -> dict[str, Any]:
     """The card but for `workload.hardware`. `summary` is the trial's own; what it does not hold is left out."""
-    workload = trial.benchmark.workload
+    workload = trial.benchmark.work(TrainWorkload)
     return {
         "workload": {
             "model": _model(workload, digests["model"], summary),

@@ -18,6 +18,7 @@ import msgspec
 from collector.stacks.interface import Observed, Trial
 from ledger import parquet
 from ledger.run import Role
+from ledger.workloads.train import TrainWorkload
 
 TRACE = "rank-0.json.gz"
 PHASES = frozenset({"warmup", "measured", "profiled"})
@@ -52,7 +53,7 @@ def _collect_steps(trial: Trial, out: Path, run: Path, absent: dict[str, str]) -
     bad = sum(row["loss"] is None for row in rows)
     if bad:
         absent["loss"] = f"{bad} of {len(rows)} steps have no finite loss"
-    planned = trial.benchmark.workload.steps
+    planned = trial.benchmark.work(TrainWorkload).steps
     if len(rows) < len(lines):
         return f"{len(rows)} of {planned} steps are whole, {len(lines) - len(rows)} lines are not"
     return None if len(rows) == planned else f"{len(rows)} of {planned} steps were written"

@@ -70,7 +70,7 @@ def read_run(folder: RunFolder, known: Mapping[str, pa.Schema], redacted: frozen
         files = _SealedFiles(folder, redacted)
         common = {"run_id": folder.run_id}
         tables = {name: to_arrow(rows, known[name], common) for name, rows in _rows(files).items()}
-        samples = {"steps": parquet.STEPS, "telemetry": parquet.TELEMETRY}
+        samples = {"steps": parquet.STEPS, "requests": parquet.REQUESTS, "telemetry": parquet.TELEMETRY}
         for name, schema in samples.items():
             found = _samples(files, f"samples/{name}.parquet", schema)
             if found is not None:
@@ -208,14 +208,14 @@ def _leaves(data: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
 
 
 def _price_rows(card: Mapping[str, Any], benchmark: Mapping[str, Any], stack: str) -> list[Row]:
-    """The price on the card; a card without one leaves it to the benchmark file that was used."""
+    """The prices on the card; a card without any leaves them to the benchmark file that was used."""
     places = (
         (card, ("workload", "hardware", "price")),
         (card, ("workload", "hardware", "xpu_spec", "price")),
         (benchmark, ("stacks", stack, "price")),
     )
-    price = next((found for data, keys in places if isinstance(found := _at(data, keys), dict) and found), None)
-    return [] if price is None else [_price_row(price)]
+    stated = next((found for data, keys in places if isinstance(found := _at(data, keys), dict | list) and found), [])
+    return [_price_row(price) for price in (stated if isinstance(stated, list) else [stated])]
 
 
 def _at(data: Any, keys: tuple[str, ...]) -> Any:

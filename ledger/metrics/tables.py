@@ -49,6 +49,11 @@ class Tables:
         return self._parquet("samples/steps.parquet")
 
     @cached_property
+    def requests(self) -> pa.Table | None:
+        """samples/requests.parquet (schema `ledger.parquet.REQUESTS`), or None."""
+        return self._parquet("samples/requests.parquet")
+
+    @cached_property
     def telemetry(self) -> pa.Table | None:
         """samples/telemetry.parquet (schema `ledger.parquet.TELEMETRY`), or None."""
         return self._parquet("samples/telemetry.parquet")
