@@ -29,7 +29,7 @@ def make_trial(folder: Path, settings: dict[str, Any], *, role: str = "timed", r
     stacks = {"one": {"adapter": "torch", "settings": settings, **stack}}
     path = write_benchmark(folder, workload=LEARNABLE, stacks=stacks, comparisons=[])
     declared = benchmark.read(path).benchmark
-    return Trial(declared, "one", ADAPTERS["torch"].resolve(settings, declared), Role(role), repeat, "0" * 16)
+    return Trial(declared, "one", ADAPTERS["torch"].resolve(settings, declared), Path(), Role(role), repeat, "0" * 16)
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def test_runs_again_elsewhere_from_the_folder_alone(eager, tmp_path):
 def test_repeats_differ_by_seed_and_share_the_evaluation_data(eager, tmp_path):
     other = launch(make_trial(tmp_path, {"micro_batch_size": 4}, repeat=2), tmp_path)
     assert steps(other)["loss"][0] != steps(eager)["loss"][0]
-    assert ADAPTERS["torch"].digests(other.trial.benchmark) == ADAPTERS["torch"].digests(eager.trial.benchmark)
+    assert ADAPTERS["torch"].digests(other.trial) == ADAPTERS["torch"].digests(eager.trial)
 
 
 def test_micro_batches_and_attention_do_not_change_the_work(eager, tmp_path):
