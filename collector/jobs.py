@@ -20,8 +20,9 @@ def make_job(file: BenchmarkFile, name: str, workspace: Path) -> Job:
         job = Job(file.benchmark, name, settings, workspace)
         adapter.check(job)
     except SettingsError as error:
-        todo = None if error.key in error.known else nearest(error.key, error.known)
-        raise file.error(("stacks", name, "settings", error.key), error.what, todo) from None
+        todo = None if error.key in {"", *error.known} else nearest(error.key, error.known)
+        at = ("stacks", name, "settings", *([error.key] if error.key else []))
+        raise file.error(at, error.what, todo) from None
     except WorkloadError as error:
         raise file.error(("workload", *error.location), error.what, error.todo) from None
     return job

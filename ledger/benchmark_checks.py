@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ledger import quantity
-from ledger.metrics import registry
+from ledger.metrics import declared, registry
 from ledger.metrics.registry import Metric
 from ledger.suggestion import nearest
 from ledger.workloads.acceptance import Threshold
@@ -34,6 +34,7 @@ class Problem:
 def problems(benchmark: Benchmark, data: Any) -> Iterator[Problem]:
     """What is wrong with a benchmark whose plain content is `data`, first things first."""
     yield from _comparisons(benchmark)
+    yield from _declared_metrics(benchmark)
     yield from _acceptance(benchmark, data)
     yield from _limits(benchmark, data)
     yield from _objective(benchmark)
@@ -65,6 +66,14 @@ def _comparisons(benchmark: Benchmark) -> Iterator[Problem]:
         seen[pair] += 1
         if seen[pair] == 2:
             yield Problem(at, f"declares {comparison.slug} a second time", "take one of the two out")
+
+
+def _declared_metrics(benchmark: Benchmark) -> Iterator[Problem]:
+    own = {each.id for each in registry.newest()}
+    for name in declared.of_workload(benchmark.workload):
+        if name in own or name == LAUNCH_RELIABILITY:
+            what = f"{name} is a metric of stackproof's own, with another definition"
+            yield Problem(("workload", "metrics", name), what, f"give it another name, such as reported_{name}")
 
 
 def _acceptance(benchmark: Benchmark, data: Any) -> Iterator[Problem]:
@@ -111,6 +120,7 @@ def _measured(name: str, benchmark: Benchmark, *more: str) -> Metric | tuple[str
     """The metric that each timed launch of this version gives under `name`; else what is wrong, and what to do."""
     kind = benchmark.workload.kind
     metrics = {each.id: each for each in registry.newest() if kind in each.kinds}
+    metrics |= declared.of_workload(benchmark.workload)
     timed = [each.id for each in metrics.values() if not any(file.startswith("traces/") for file in each.inputs)]
     if name in timed:
         return metrics[name]

@@ -15,6 +15,9 @@ PATTERNS = {
     r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$": (
         "must be a name of lower-case letters, digits and hyphens (at most 63, a letter or digit at both ends)"
     ),
+    r"^[a-z][a-z0-9_]{0,62}$": (
+        "must be a metric's name: lower-case letters, digits and underscores, a letter first (at most 63)"
+    ),
     r"^[A-Z]{3}$": "must be a currency's three letters, such as USD",
     r"^[A-Za-z_][A-Za-z0-9_]*$": "must be a variable's name: letters, digits and underscores, no digit first",
 }

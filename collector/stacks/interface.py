@@ -84,7 +84,7 @@ class Observed:
 
 
 class SettingsError(ValueError):
-    """A stack's settings that the adapter cannot use. `key` is the setting's name; `known` the names it knows."""
+    """A stack's settings that the adapter cannot use. `key` is the setting's name or empty; `known` what it knows."""
 
     def __init__(self, key: str, what: str, known: tuple[str, ...] = ()) -> None:
         super().__init__(what)

@@ -22,6 +22,8 @@ from ledger import manifest, parquet
 from ledger.canonical import bytes_digest
 from ledger.catalog.arrow import Row, Tables, to_arrow
 from ledger.errors import EvidenceError
+from ledger.metrics import declared
+from ledger.metrics.registry import Metric
 from ledger.run import Run
 from ledger.run_folder import RunFolder
 
@@ -91,6 +93,7 @@ def _rows(files: _SealedFiles) -> dict[str, list[Row]]:
     return {
         "runs": [_run_row(folder, run)],
         "metrics": [_metric_row(each) for each in _json(files, "metrics.json", [])],
+        "metric_definitions": _declared_rows(files),
         "cards": _leaf_rows("field", card),
         "settings": _leaf_rows("setting", run.settings),
         "environments": _leaf_rows("field", _json(files, "environment.json", {})),
@@ -191,6 +194,25 @@ def _metric_row(row: dict[str, Any]) -> Row:
         raise ValueError(f"{row['metric']} is {value}")
     kept = ("metric", "definition", "version", "unit", "rank", "step", "value", "missing_reason")
     return {**{name: row[name] for name in kept}, "origin": "sealed"}
+
+
+def _declared_rows(files: _SealedFiles) -> list[Row]:
+    """Definitions that the run's own benchmark file declares."""
+    return [definition_row(each) for each in declared.parse(files.read(declared.FILE) or b"{}")]
+
+
+def definition_row(each: Metric) -> Row:
+    """A definition as the catalog's `metric_definitions` has it."""
+    return {
+        "metric": each.id,
+        "version": each.version,
+        "title": each.title,
+        "unit": each.unit,
+        "direction": each.direction,
+        "definition": each.definition,
+        "inputs": json.dumps(each.inputs),
+        "source": each.source,
+    }
 
 
 def _leaf_rows(name: str, data: Mapping[str, Any]) -> list[Row]:

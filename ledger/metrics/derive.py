@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ledger.canonical import file_digest
 from ledger.errors import StackproofError
+from ledger.metrics import declared
 from ledger.metrics.registry import Metric, Missing, Row, Value, newest
 from ledger.metrics.tables import Tables
 
@@ -18,12 +19,12 @@ FILE = "metrics.json"
 def derive(folder: Path, definitions: Sequence[Metric] | None = None) -> list[Row]:
     """Every metric's newest definition over `folder`, in the registry's order; an absent value has its reason.
 
-    `definitions` chooses others, superseded ones too.
+    The launch's own declared metrics follow. `definitions` chooses others, superseded ones too.
     """
     tables = Tables(folder)
     digests: dict[str, str] = {}
     rows: list[Row] = []
-    for each in newest() if definitions is None else definitions:
+    for each in [*newest(), *declared.of_folder(folder)] if definitions is None else definitions:
         inputs = {name: digests.setdefault(name, file_digest(folder / name)) for name in _present(folder, each)}
         rows.extend(_rows(each, tables, inputs))
     return rows

@@ -58,11 +58,13 @@ class Metric:
     kinds: frozenset[str]
     """Kinds of workload whose launches can give it."""
     compute: Callable[[Any], Result] = field(compare=False, repr=False)
+    scope: str | None = None
+    """What tells definitions apart that benchmark files declare for themselves; None for stackproof's own."""
 
     @property
     def definition_id(self) -> str:
-        """`step_time@1`."""
-        return f"{self.id}@{self.version}"
+        """`step_time@1`; `iteration_time@3f2a9c01` for one that a benchmark file declares."""
+        return f"{self.id}@{self.scope or self.version}"
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,20 @@ from ledger.workloads.acceptance import Pattern, Threshold
 from ledger.workloads.fields import Part, Text, Whole, different
 
 
+def _a_name(path: str) -> str:
+    parts = path.split("/")
+    if path.startswith("/") or "\\" in path or any(part in {"", ".", ".."} for part in parts):
+        raise ValueError(f"must be a path below STACKPROOF_OUT, got {quantity.shown(path)}")
+    return path
+
+
+METRIC = r"^[a-z][a-z0-9_]{0,62}$"
+
+
 class Extract(Part):
     """Where a command's own output holds a number. Exactly one of `json`, `regex` and `column`."""
 
-    file: Text = "stdout.log"
+    file: Annotated[Text, AfterValidator(_a_name)] = "stdout.log"
     """Below STACKPROOF_OUT, or `stdout.log` and `stderr.log`."""
     json_: Text | None = Field(default=None, alias="json")
     """Path into a JSON file: `results.0.step_time`."""
@@ -38,7 +48,7 @@ class Extract(Part):
         return self
 
 
-MetricName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+MetricName = Annotated[str, Field(pattern=METRIC)]
 
 
 class DeclaredMetric(Part):
@@ -52,6 +62,12 @@ class DeclaredMetric(Part):
     title: Text | None = None
     extract: Extract | None = None
     """How to read it; a stack's `settings.extract` may say it in its own way."""
+
+    @model_validator(mode="after")
+    def _unit_fits(self) -> DeclaredMetric:
+        if self.extract is not None and self.extract.unit is not None:
+            quantity.factor(self.extract.unit, self.unit)
+        return self
 
 
 class WorkPerStep(Part):
