@@ -47,7 +47,7 @@ class FromLog(Part):
     """Arrival times and lengths of one's own log, replayed."""
 
     path: Text
-    """A workload file that `stackproof workload from-log` wrote, from the workspace's root."""
+    """A traffic file that `stackproof workload from-log` wrote, from the workspace's root."""
     scale: Positive = 1.0
     """How many times production's rate: 2 halves every gap."""
 
