@@ -20,6 +20,7 @@ from ledger.plain_text import neutral
 COMMANDS = {
     "init": "collector.commands.init",
     "collect": "collector.commands.collect",
+    "workload": "collector.commands.workload",
     "verify": "ledger.commands.verify",
     "query": "ledger.commands.query",
     "catalog": "ledger.commands.catalog",

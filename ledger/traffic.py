@@ -29,8 +29,8 @@ class Traffic:
     """In `unit`; None where the log does not tell."""
     output_lengths: tuple[int | None, ...]
     prefixes: tuple[tuple[int, ...], ...]
-    """Of each request, the ids of its leading blocks: two requests share what their ids have in common from the start.
-    Empty where neither prompts nor block ids were logged."""
+    """Of each request, the ids of its leading blocks. An id stands for all of the input up to the block's end, so that
+    two requests share the blocks whose ids both have. Empty where neither prompts nor block ids were logged."""
     block: int | None
     """How much of `unit` one prefix block stands for; None where nothing is known of prefixes."""
     unit: Literal["tokens", "characters"]
@@ -53,14 +53,11 @@ class Traffic:
         """Share of all input that an earlier request had begun with, by whole blocks; None where it is not known."""
         if self.block is None:
             return None
-        seen: set[tuple[int, ...]] = set()
+        seen: set[int] = set()
         shared = total = 0
         for blocks, length in zip(self.prefixes, self.input_lengths, strict=True):
-            known = 0
-            for count in range(1, len(blocks) + 1):
-                if blocks[:count] in seen:
-                    known = count
-                seen.add(blocks[:count])
+            known = next((place for place, each in enumerate(blocks) if each not in seen), len(blocks))
+            seen.update(blocks)
             whole = length if length is not None else len(blocks) * self.block
             shared += min(known * self.block, whole)
             total += whole
