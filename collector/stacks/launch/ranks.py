@@ -73,6 +73,8 @@ def launch(prepare: Callable[[dict[str, Any], Llama, Place], Trainer]) -> None:
 
 def _launch(prepare: Callable[[dict[str, Any], Llama, Place], Trainer]) -> None:
     config = json.loads(Path(sys.argv[1]).read_text())
+    # Not every framework has torch.compile; the scripts that are shared with it ask.
+    config["settings"] = {"compile": False, **config["settings"]}
     out = Path(os.environ["STACKPROOF_OUT"])
     train.set_threads(config["settings"]["threads"])
     place = join(config)

@@ -72,6 +72,7 @@ def launch(
     }
     command = ["/bin/sh", str(script or run / "launch/run.sh")]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=limit_s)
+    (folder / "stdout.log").write_text(done.stdout)
     (folder / "stderr.log").write_text(done.stderr)
     log = tuple((done.stderr + done.stdout).splitlines()[-40:])
     ending = Ending(done.returncode, None, timed_out=False, cancelled=False, log_tail=log)
