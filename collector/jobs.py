@@ -17,7 +17,7 @@ def make_job(file: BenchmarkFile, name: str, workspace: Path) -> Job:
     adapter = adapter_of(file, name)
     try:
         settings = _resolve(file, name, adapter)
-        job = Job(file.benchmark, name, settings, workspace)
+        job = Job(file.benchmark, name, settings, workspace, beside=file.source.path.resolve().parent)
         adapter.check(job)
     except SettingsError as error:
         todo = None if error.key in {"", *error.known} else nearest(error.key, error.known)

@@ -112,7 +112,7 @@ def _environment(file: BenchmarkFile, job: Job, adapter: Adapter) -> dict[str, A
     named = job.stack.environment.requirements
     if named is None:
         return found
-    path = job.workspace / named
+    path = job.find(named)
     if not path.is_file():
         at = ("stacks", job.stack_name, "environment", "requirements")
         raise file.error(at, f"{named}: no such requirements file", "write it, or mend its name")
@@ -203,4 +203,4 @@ def _trial(job: Job, digests: dict[str, str], role: Role, repeat: int, environme
         role=role.value,
         repeat=repeat,
     )
-    return Trial(benchmark, job.stack_name, job.settings, job.workspace, role, repeat, key)
+    return Trial(benchmark, job.stack_name, job.settings, job.workspace, role, repeat, key, beside=job.beside)

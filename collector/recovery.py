@@ -65,6 +65,6 @@ def _trial(setting: trial.Setting, workbench: Workbench, draft: Run) -> Trial:
     except StackproofError as error:
         error.todo = f"remove {workbench.path}"
         raise
-    return Trial(
-        file.benchmark, draft.stack, draft.settings, setting.workspace, draft.role, draft.repeat, draft.trial_key
-    )
+    beside = Path(workbench.beside.read_text()) if workbench.beside.is_file() else None
+    named = (file.benchmark, draft.stack, draft.settings, setting.workspace)
+    return Trial(*named, draft.role, draft.repeat, draft.trial_key, beside=beside)

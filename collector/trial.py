@@ -153,7 +153,7 @@ def prepare_environments(setting: Setting, adapter: Adapter, trial: Trial, envir
     found, python, client_python = environment, None, None
     named = trial.stack.environment.requirements
     if named is not None:
-        wish = virtual_environment.wanted(setting.workspace / named, adapter.repairs)
+        wish = virtual_environment.wanted(trial.find(named), adapter.repairs)
         made = virtual_environment.prepare(wish, adapter, setting.workspace, setting.say, setting.interrupts)
         python, found = made.python, {**found, **made.describe(wish, adapter.requires)}
     if adapter.client_requirements is not None:
@@ -202,6 +202,8 @@ def _prepare(
         adapter.write_launch(trial, run / "launch")
         freeze = "".join(f"{name}=={version}\n" for name, version in environment["packages"].items())
         (run / "launch/freeze.txt").write_text(freeze)
+        if trial.beside is not None:
+            workbench.beside.write_text(str(trial.beside))
         _write_json(workbench.draft, draft.to_json())
 
 

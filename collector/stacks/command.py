@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import jinja2
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from collector.stacks import command_output, training_launch, training_output
+from collector.stacks import command_output, launch_files, training_launch, training_output
 from collector.stacks.interface import (
     Adapter,
     Ending,
@@ -26,27 +25,16 @@ from collector.stacks.interface import (
     Trial,
     WorkloadError,
 )
+from collector.stacks.launch_files import PlainValue
 from ledger import quantity
 from ledger.benchmark import Benchmark
 from ledger.canonical import digest, file_digest
-from ledger.errors import InputError
-from ledger.manifest import list_files
 from ledger.metrics import declared
 from ledger.run import Reason
 from ledger.suggestion import nearest
 from ledger.workloads.command import METRIC, CommandWorkload, Extract
 
 TEMPLATE = training_launch.LAUNCH / "run_command.sh.jinja"
-MOST_INPUT_FILES = 100_000
-
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, bool) or value is None or isinstance(value, str | int | float):
-        return value
-    raise ValueError(f"must be text, a number, true or false, got {quantity.shown(value)}")
-
-
-PlainValue = Annotated[Any, BeforeValidator(_plain_value)]
 
 
 class CommandSettings(BaseModel):
@@ -97,21 +85,21 @@ class CommandAdapter(Adapter):
         for key in ("script", "files"):
             named = job.settings.get(key) or ()
             for path in (named,) if isinstance(named, str) else named:
-                problem = _problem(job.workspace, path)
+                problem = launch_files.problem(job, path)
                 if problem:
                     raise SettingsError(key, problem, KNOWN)
         for index, path in enumerate(job.benchmark.work(CommandWorkload).inputs):
-            problem = _problem(job.workspace, path, folders=True)
+            problem = launch_files.problem(job, path, folders=True)
             if problem:
                 raise WorkloadError(("inputs", index), problem, "put it there, or mend the path")
 
     def digests(self, job: Job) -> dict[str, str]:
         """Digests of the job in words, of its inputs, and of all that is launched."""
         workload = job.benchmark.work(CommandWorkload)
-        launched = {path: file_digest(job.workspace / path) for path in _files(job)}
+        launched = {path: file_digest(job.find(path)) for path in _files(job)}
         return {
             "model": digest({"task": workload.task}),
-            "dataset": digest({path: _tree_digest(job.workspace / path) for path in workload.inputs}),
+            "dataset": digest({path: launch_files.tree_digest(job.find(path)) for path in workload.inputs}),
             "adapter": digest({"files": launched, "template": file_digest(TEMPLATE)}),
         }
 
@@ -121,11 +109,7 @@ class CommandAdapter(Adapter):
 
     def write_launch(self, trial: Trial, folder: Path) -> None:
         """run.sh, the script with its files below `files/`, and trial.json with how its metrics are read."""
-        for path in _files(trial):
-            target = folder / "files" / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(trial.workspace / path, target)
-            target.chmod(0o755)
+        launch_files.copy(trial, _files(trial), folder / "files")
         workload = trial.benchmark.work(CommandWorkload)
         extracts = {name: Extract.model_validate(each) for name, each in trial.settings["extract"].items()}
         config = {
@@ -190,40 +174,19 @@ def _check_unit(name: str, wanted: Extract, unit: str) -> None:
         raise SettingsError("extract", f"extract.{name}.unit: {error}", KNOWN) from None
 
 
-def _problem(workspace: Path, path: str, *, folders: bool = False) -> str | None:
-    """What is wrong with a path that the file names, in a few words."""
-    found = workspace / path
-    if Path(path).is_absolute() or not found.resolve().is_relative_to(workspace.resolve()):
-        return f"must be a path inside the workspace, got {quantity.shown(path)}"
-    if folders and found.is_dir():
-        return None
-    return None if found.is_file() else f"{path} is not there" if not found.exists() else f"{path} is no file"
-
-
 def _files(job: Job) -> list[str]:
     """All that is launched, from the workspace's root, the script first."""
     script = job.settings.get("script")
     return list(dict.fromkeys([*([script] if script else []), *job.settings["files"]]))
 
 
-def _tree_digest(path: Path) -> str:
-    """Digest of a file, or of every file below a folder with its name."""
-    if path.is_file():
-        return file_digest(path)
-    files = list_files(path)
-    if len(files) > MOST_INPUT_FILES:
-        raise InputError(f"holds more than {MOST_INPUT_FILES} files", where=str(path), todo="name the files that count")
-    return digest({each.relative_to(path).as_posix(): file_digest(each) for each in files if each.is_file()})
-
-
 def _values(trial: Trial) -> dict[str, Any]:
     """What run.sh is filled with; every value is quoted for the shell."""
     settings = trial.settings
-    parameters = {f"STACKPROOF_SETTING_{name.upper()}": _text(value) for name, value in settings["parameters"].items()}
     variables = {
         "STACKPROOF_ROLE": trial.role.value,
         "STACKPROOF_REPEAT": str(trial.repeat),
-        **parameters,
+        **launch_files.setting_variables(settings["parameters"]),
         **trial.stack.environment.variables,
     }
     words = [*_launcher(trial), *(shlex.quote(word) for word in settings["arguments"])]
@@ -241,11 +204,7 @@ def _launcher(trial: Trial) -> list[str]:
     script = trial.settings.get("script")
     if script is None:
         return []
-    with (trial.workspace / script).open("rb") as file:
+    with trial.find(script).open("rb") as file:
         first = file.readline(512).decode(errors="replace").strip()
     interpreter = [shlex.quote(word) for word in first[2:].split()] if first.startswith("#!") else ["sh"]
     return [*interpreter, f'"$here"/files/{shlex.quote(script)}']
-
-
-def _text(value: Any) -> str:
-    return {None: "", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else str(value)

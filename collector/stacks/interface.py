@@ -26,11 +26,20 @@ class Job:
     """Resolved: defaults filled in by the adapter."""
     workspace: Path
     """The root that the benchmark file's paths start from."""
+    beside: Path | None = field(default=None, kw_only=True)
+    """The benchmark file's folder, where files that came with it lie."""
 
     @property
     def stack(self) -> Stack:
         """The stack as the benchmark file declares it."""
         return self.benchmark.stacks[self.stack_name]
+
+    def find(self, path: str) -> Path:
+        """Where a path of the benchmark file is: below the workspace's root, else beside the file itself."""
+        found = self.workspace / path
+        if self.beside is not None and not found.exists() and (self.beside / path).exists():
+            return self.beside / path
+        return found
 
     @property
     def has_environment(self) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collector.stacks.command import CommandAdapter
 from collector.stacks.deepspeed import DeepSpeedAdapter
 from collector.stacks.interface import Adapter
+from collector.stacks.tasks import TasksAdapter
 from collector.stacks.torch import TorchAdapter
 
 ADAPTERS: dict[str, Adapter] = {
-    adapter.name: adapter for adapter in (TorchAdapter(), DeepSpeedAdapter(), CommandAdapter())
+    adapter.name: adapter for adapter in (TorchAdapter(), DeepSpeedAdapter(), CommandAdapter(), TasksAdapter())
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
+import jsonschema
 from pydantic import AfterValidator, Field, model_validator
 
 from ledger import quantity
@@ -30,6 +31,17 @@ def _a_pattern(text: str) -> str:
 
 
 Pattern = Annotated[str, AfterValidator(_a_pattern)]
+
+
+def _a_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    try:
+        jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator).check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise ValueError(f"must be a JSON Schema ({error.message})") from None
+    return schema
+
+
+Schema = Annotated[dict[str, Any], AfterValidator(_a_schema)]
 
 
 class Exact(Part):
@@ -85,7 +97,7 @@ class JsonSchema(Part):
     kind: Literal["json_schema"]
     field: Text | None = None
     """Key of the data set's row that holds the schema."""
-    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    schema_: Schema | None = Field(default=None, alias="schema")
     """One schema for all rows."""
 
     @model_validator(mode="after")
