@@ -1,9 +1,10 @@
 """A suite of tasks: a folder, and in it a folder for each task with its `task.yaml`.
 
 suite/
+  package/         # what several tasks start from, where they name it as their base
   fix-the-median/
     task.yaml      # prompt, check, time limit
-    files/         # what the harness finds in its place to work
+    files/         # what the harness finds in its place to work, laid over the base
     hidden/        # laid over the work before a command judges it
 """
 
@@ -46,6 +47,8 @@ class Task(Part):
     prompt_file: Text | None = None
     """A file beside task.yaml that holds the prompt."""
     check: Check
+    base: Text | None = None
+    """A folder of the suite that the place to work starts from; the task's own files are laid over it."""
     time_limit: Seconds | None = None
     """Of one attempt; the workload's where not set."""
     setup: Text | None = None
@@ -85,6 +88,7 @@ class Suite:
         found = {
             "name": name,
             "prompt": _prompt(self.folder / name, task),
+            "base": task.base,
             "check": check,
             "time_limit": task.time_limit or time_limit,
             "setup": task.setup,
@@ -107,10 +111,10 @@ def read(folder: Path, only: tuple[str, ...] = ()) -> Suite:
         if name not in files:
             raise InputError(f"has no task {name!r}", where=str(folder), todo=nearest(name, files))
     chosen = {name: path for name, path in files.items() if not only or name in only}
-    return Suite(folder, {name: _task(name, path) for name, path in chosen.items()})
+    return Suite(folder, {name: _task(folder, name, path) for name, path in chosen.items()})
 
 
-def _task(name: str, path: Path) -> Task:
+def _task(suite: Path, name: str, path: Path) -> Task:
     if not all(re.fullmatch(NAME, part) for part in name.split("/")):
         todo = "rename its folder: lower-case letters, digits and hyphens"
         raise InputError(f"the task's name {name!r} cannot be used", where=str(path.parent), todo=todo)
@@ -122,7 +126,17 @@ def _task(name: str, path: Path) -> Task:
         key = ".".join(str(part) for part in location) or "file"
         raise InputError(f"{key}: {what}", where=source.where(location), todo=hint) from None
     _prompt(path.parent, task)
+    if task.base is not None:
+        _check_base(suite, task.base, source.where(("base",)))
     return task
+
+
+def _check_base(suite: Path, base: str, where: str) -> None:
+    found = suite / base
+    if not found.resolve().is_relative_to(suite.resolve()):
+        raise InputError(f"base: leads out of the suite, got {base!r}", where=where, todo="name a folder of the suite")
+    if not found.is_dir():
+        raise InputError(f"base: the suite has no folder {base!r}", where=where, todo="put it there, or mend its name")
 
 
 def _prompt(folder: Path, task: Task) -> str:

@@ -76,11 +76,12 @@ def one(
 def prepare(scratch: Path, suite: Path, task: dict[str, Any]) -> dict[str, Path]:
     """A place to work with the task's files, and beside it what the harness is told."""
     work, told = scratch / "work", scratch / "task"
-    source = suite / task["name"] / "files"
-    if source.is_dir():
-        shutil.copytree(source, work, symlinks=True)
-    else:
-        work.mkdir()
+    if "base" in task:
+        shutil.copytree(suite / task["base"], work, symlinks=True)
+    files = suite / task["name"] / "files"
+    if files.is_dir():
+        shutil.copytree(files, work, symlinks=True, dirs_exist_ok=True)
+    work.mkdir(exist_ok=True)
     told.mkdir()
     (told / "prompt.txt").write_text(task["prompt"])
     shown = {name: task[name] for name in ("name", "prompt", "time_limit", "visible_check") if name in task}
