@@ -30,6 +30,7 @@ from ledger.durable import storage_errors
 from ledger.errors import EvidenceError
 from ledger.manifest import list_files
 from ledger.metrics import derive
+from ledger.metrics.tables import Launch
 from ledger.run import BenchmarkOrigin, Outcome, Reason, Run, State
 from ledger.seal import seal
 from ledger.secrets import Redactor
@@ -122,7 +123,7 @@ def finish(
         cards.write(workbench.run, adapter.card(trial, workbench.run), trial)
         _name_places(setting.workspace, workbench)
         redactions = _redact(workbench.run, setting.redactor)
-        rows = derive.derive(workbench.run)
+        rows = derive.derive(workbench.run, launch=Launch(draft.stack, draft.benchmark.profile))
         derive.write(workbench.run, rows)
         accepted = acceptance.judge(trial.benchmark.workload, rows)
         outcome = _outcome(adapter, trial, workbench.run, observed, accepted, ended, unlaunched)

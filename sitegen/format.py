@@ -113,7 +113,7 @@ def value(amount: float | None, unit: str) -> str:
         return share(amount)
     if unit in {"B/s", "byte/s", "bytes/s"}:
         return f"{bytes_(amount)}/s"
-    if unit in {"", "1", "count", "ratio"}:
+    if unit in {"", "1", "count", "ratio", "level", "money"}:
         return number(amount)
     return f"{_scaled(amount)} {unit}" if abs(amount) >= 1e6 else f"{number(amount)} {unit}"
 
