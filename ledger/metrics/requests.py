@@ -88,6 +88,17 @@ class Requests:
             return np.where(self.answered, self._seconds("queue_ns"), np.nan)
         return None
 
+    def phase(self, first: str, last: str) -> float | None:
+        """Mean seconds between two moments of answered requests that tell all of theirs; None where none does."""
+        moments = {
+            "start": self.start,
+            "sent": self.sent,
+            "first_token": self._seconds("first_token_ns"),
+            "ended": self.ended,
+        }
+        whole = self.answered & ~np.isnan(np.array(list(moments.values()))).any(axis=0)
+        return float((moments[last] - moments[first])[whole].mean()) if whole.any() else None
+
     @cached_property
     def gaps(self) -> Floats:
         """Gaps between chunks with content, of all answered requests together."""

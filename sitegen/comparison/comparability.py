@@ -43,6 +43,11 @@ class FieldTable:
     intended: tuple[str, ...]
     ignored: tuple[str, ...]
 
+    def with_intended(self, fields: tuple[str, ...]) -> FieldTable:
+        """The table with more fields that are what is compared."""
+        held = {name: title for name, title in self.held.items() if not _matches(name, fields)}
+        return FieldTable(held, (*self.intended, *fields), self.ignored)
+
     def treatment(self, field: str) -> Treatment | None:
         """How a field takes part; None for one that says nothing about a side."""
         if field in self.held:
@@ -65,9 +70,12 @@ def field_table(kind: str) -> FieldTable:
     )
 
 
-def line_up(baseline: Side, candidate: Side, kind: str) -> tuple[FieldComparison, ...]:
-    """Every field of the table and every other that differs, over the timed launches; differences first."""
-    table = field_table(kind)
+def line_up(baseline: Side, candidate: Side, kind: str, intended: tuple[str, ...] = ()) -> tuple[FieldComparison, ...]:
+    """Every field of the table and every other that differs, over the timed launches; differences first.
+
+    `intended` are fields that the comparison declares as what is compared, though others hold them.
+    """
+    table = field_table(kind).with_intended(intended)
     runs = [_witnesses(side) for side in (baseline, candidate)]
     names = set(table.held) | {name for side in runs for run in side for name in run.fields}
     found = [line for name in names if (line := _compare(name, runs[0], runs[1], table))]

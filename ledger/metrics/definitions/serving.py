@@ -165,6 +165,49 @@ def output_token_throughput(tables: Tables) -> Result:
     return float(tokens.sum() / requests.span)
 
 
+def _phase(name: str, title: str, definition: str, first: str, last: str) -> None:
+    def compute(tables: Tables) -> Result:
+        requests = measured(tables)
+        if requests is None:
+            return NO_REQUESTS
+        found = requests.phase(first, last)
+        return Missing("no answered request tells when its first token came") if found is None else found
+
+    metric(
+        f"phase.{name}",
+        title=title,
+        unit="s",
+        direction="lower",
+        definition=definition,
+        inputs=(REQUESTS,),
+        source=f"{SOURCE}; the phases of a request add up to its time to the whole result",
+        kinds=SERVED,
+    )(compute)
+
+
+_phase(
+    "client_wait",
+    "Wait before sending",
+    "Mean time from when an answered request was due until the client had sent it.",
+    "start",
+    "sent",
+)
+_phase(
+    "first_token",
+    "Queue and prompt",
+    "Mean time from sending an answered request to its first token: network, queue and prefill.",
+    "sent",
+    "first_token",
+)
+_phase(
+    "decode",
+    "Output",
+    "Mean time from an answered request's first token to its last.",
+    "first_token",
+    "ended",
+)
+
+
 @metric(
     "goodput",
     title="Goodput",
