@@ -36,6 +36,7 @@ from ledger.workloads.fields import Seconds
 from ledger.workloads.tasks import TasksWorkload
 
 SCRIPT = training_launch.LAUNCH / "tasks.py"
+PROCESSES = training_launch.LAUNCH / "processes.py"
 TEMPLATE = training_launch.LAUNCH / "run_tasks.sh.jinja"
 
 
@@ -97,7 +98,7 @@ class TasksAdapter(Adapter):
         """Digests of the model where one is named, of the suite, and of all that is launched."""
         model = job.benchmark.work(TasksWorkload).model
         launched = {path: file_digest(job.find(path)) for path in job.settings["files"]}
-        scripts = {each.name: file_digest(each) for each in (SCRIPT, TEMPLATE)}
+        scripts = {each.name: file_digest(each) for each in (SCRIPT, PROCESSES, TEMPLATE)}
         return {
             "model": launch_files.tree_digest(job.find(model.path)) if model else digest(None),
             "dataset": _suite(job).digest,
@@ -115,7 +116,8 @@ class TasksAdapter(Adapter):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "files").mkdir()
         launch_files.copy(trial, trial.settings["files"], folder / "files")
-        shutil.copyfile(SCRIPT, folder / SCRIPT.name)
+        for script in (SCRIPT, PROCESSES):
+            shutil.copyfile(script, folder / script.name)
         workload, suite = trial.benchmark.work(TasksWorkload), _suite(trial)
         config = {
             "format": 1,

@@ -7,28 +7,27 @@ after the harness has ended. One JSON line an attempt goes to STACKPROOF_OUT/req
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import processes
 
 MOST_TEXT = 100_000
 """Characters of an answer, or of a patch, that are kept."""
 TAIL = 2_000
 """Characters of a check's output that are kept."""
-GRACE_S = 2.0
+GRACE_S, SERVICE_GRACE_S = 2.0, 10.0
+"""Seconds that a harness, and a service, have to end by themselves."""
 
 
 def main() -> int:
@@ -36,7 +35,7 @@ def main() -> int:
     config = json.loads(Path(sys.argv[1]).read_text())
     out = Path(os.environ["STACKPROOF_OUT"])
     suite = Path(os.environ["STACKPROOF_WORKSPACE"]) / config["suite"]
-    adopt_strays()
+    processes.adopt_strays()
     started = time.monotonic()
     with service(config, out) as address, (out / "requests.jsonl").open("w") as log:
         startup = time.monotonic() - started
@@ -216,51 +215,12 @@ def shell(
             code: int | None = process.wait(limit_s)
         except subprocess.TimeoutExpired:
             code = None
-        end(process)
+        processes.end(process, GRACE_S, SERVICE)
     return code, log.read_text(errors="replace")
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of a process and of everything below it, also what moved into a session of its own."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    deadline = time.monotonic() + GRACE_S
-    while strays := descendants():
-        hard = time.monotonic() > deadline
-        for pid in strays:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL if hard else signal.SIGTERM)
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        time.sleep(0.02)
-    process.poll()
 
 
 SERVICE: set[int] = set()
 """Processes of the service, which stay while harnesses come and go."""
-
-
-def descendants() -> set[int]:
-    """Living processes below this one, but for the service's."""
-    parents = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, ValueError, IndexError):
-            state, parent = entry.joinpath("stat").read_text().rpartition(")")[2].split()[:2]
-            if state not in "ZX":
-                parents[int(entry.name)] = int(parent)
-    found: set[int] = set()
-    level = {os.getpid()}
-    while level:
-        level = {pid for pid, parent in parents.items() if parent in level and pid not in SERVICE} - found
-        found |= level
-    return found
-
-
-def adopt_strays() -> None:
-    """Become the parent of what harnesses leave behind, so that it can be ended."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 
 
 @contextmanager
@@ -287,26 +247,12 @@ def service(config: dict[str, Any], out: Path) -> Iterator[str | None]:
         )
     SERVICE.add(process.pid)
     try:
-        wait_for(process, f"{address}{wanted['health']}", wanted["startup_limit"], out / "service.log")
+        url, log_path = f"{address}{wanted['health']}", out / "service.log"
+        processes.wait_until_healthy(process, url, wanted["startup_limit"], log_path, "service")
         yield address
     finally:
         SERVICE.clear()
-        end(process)
-
-
-def wait_for(process: subprocess.Popen[bytes], url: str, limit_s: float, log: Path) -> None:
-    """Wait until the service answers; ends this launch when it does not."""
-    deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            sys.stderr.write(log.read_text(errors="replace")[-TAIL:])
-            sys.exit(f"the service ended with exit code {process.returncode} before it was healthy")
-        with suppress(OSError, urllib.error.URLError), urllib.request.urlopen(url, timeout=2) as answered:  # noqa: S310
-            if answered.status == 200:
-                return
-        time.sleep(0.1)
-    sys.stderr.write(log.read_text(errors="replace")[-TAIL:])
-    sys.exit(f"the service was not healthy after {limit_s:g} s")
+        processes.end(process, SERVICE_GRACE_S)
 
 
 def last_line(text: str) -> str:
