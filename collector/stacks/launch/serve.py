@@ -135,13 +135,13 @@ def drive_phase(path: Path, address: str, index: int, server: subprocess.Popen[b
     """One phase by the client; ends this launch when the server or the client dies."""
     python = os.environ.get("STACKPROOF_CLIENT_PYTHON", sys.executable)
     client = subprocess.Popen([python, str(path.parent / "drive.py"), str(path), address, str(index)])
-    while client.poll() is None:
-        if server is not None and server.poll() is not None:
-            client.kill()
-            client.wait()
-            processes.give_up(out / "server.log", f"the server ended with exit code {server.returncode} under load")
+    while client.poll() is None and (server is None or server.poll() is None):
         with suppress(subprocess.TimeoutExpired):
             client.wait(POLL_S)
+    if server is not None and server.poll() is not None:
+        client.kill()
+        client.wait()
+        processes.give_up(out / "server.log", f"the server ended with exit code {server.returncode} under load")
     if client.returncode:
         sys.exit(f"the client ended with exit code {client.returncode}")
 
