@@ -9,19 +9,15 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
-import re
 import shutil
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ledger import git
 from ledger.durable import storage_errors
 from ledger.errors import GitError, InputError
 from ledger.manifest import list_files
 from ledger.suggestion import nearest
-from ledger.yaml_file import read_yaml
 
 TEMPLATE = Path(__file__).with_name("workspace_template")
 EXAMPLES = Path(__file__).with_name("benchmarks")
@@ -93,25 +89,15 @@ def _template_files() -> list[Path]:
 
 
 def _example(name: str) -> dict[str, bytes]:
-    """{path: bytes} of a shipped benchmark and of the files that it names. Raises InputError."""
+    """{path: bytes} of a shipped benchmark and of the files beside it that its text names. Raises InputError."""
     known = examples()
     if name not in known:
         raise InputError(f"no example {name!r}", todo=nearest(name, known))
     path = EXAMPLES / f"{name}.yaml"
-    named = [EXAMPLES / text for text in _texts(read_yaml(path).data)]
-    files = [file for each in dict.fromkeys(named) for file in _files(each)]
-    return {f"benchmarks/{each.relative_to(EXAMPLES).as_posix()}": each.read_bytes() for each in (path, *files)}
-
-
-def _texts(data: Any) -> Iterator[str]:
-    """Every text of a benchmark file that may be the path of a file beside it."""
-    if isinstance(data, Mapping):
-        data = list(data.values())
-    if isinstance(data, list):
-        for each in data:
-            yield from _texts(each)
-    elif isinstance(data, str) and re.fullmatch(r"[\w.-]+(/[\w.-]+)+", data):
-        yield data
+    text = path.read_text(encoding="utf-8")
+    named = [each for each in sorted(EXAMPLES.glob("*/*")) if each.relative_to(EXAMPLES).as_posix() in text]
+    files = [path, *(file for each in named for file in _files(each))]
+    return {f"benchmarks/{each.relative_to(EXAMPLES).as_posix()}": each.read_bytes() for each in files}
 
 
 def _files(path: Path) -> list[Path]:

@@ -62,6 +62,8 @@ class TasksSettings(BaseModel):
     task.json), its own files in STACKPROOF_HARNESS, and writes its answer to STACKPROOF_ANSWER, or prints it."""
     files: tuple[str, ...] = ()
     """The harness's files, from the workspace's root: copied into the launch and sealed with it."""
+    model: str | None = None
+    """The model behind this harness, from the workspace's root; the workload's where not set. STACKPROOF_MODEL."""
     service: Service | None = None
     """Started once a launch; harnesses find it in STACKPROOF_SERVICE and OPENAI_BASE_URL."""
     parameters: dict[Annotated[str, Field(pattern=METRIC)], PlainValue] = Field(default_factory=dict)
@@ -90,17 +92,20 @@ class TasksAdapter(Adapter):
         if not job.find(workload.suite.path).is_dir():
             raise WorkloadError(("suite", "path"), f"no such folder {workload.suite.path}", "put the suite there")
         _suite(job)
-        if workload.model is not None and not job.find(workload.model.path).exists():
-            what = f"no such model {workload.model.path}"
-            raise WorkloadError(("model", "path"), what, "fetch it, or mend its path")
+        own, path = job.settings["model"], _model(job)
+        if path is not None and not job.find(path).exists():
+            what = f"no such model {path}: fetch it, mend its path, or collect other stacks with --stack"
+            if own is not None:
+                raise SettingsError("model", what, KNOWN)
+            raise WorkloadError(("model", "path"), what)
 
     def digests(self, job: Job) -> dict[str, str]:
         """Digests of the model where one is named, of the suite, and of all that is launched."""
-        model = job.benchmark.work(TasksWorkload).model
+        model = _model(job)
         launched = {path: file_digest(job.find(path)) for path in job.settings["files"]}
         scripts = {each.name: file_digest(each) for each in (SCRIPT, PROCESSES, TEMPLATE)}
         return {
-            "model": launch_files.tree_digest(job.find(model.path)) if model else digest(None),
+            "model": launch_files.tree_digest(job.find(model)) if model else digest(None),
             "dataset": _suite(job).digest,
             "adapter": digest({"files": launched, "scripts": scripts}),
         }
@@ -127,7 +132,8 @@ class TasksAdapter(Adapter):
             "tasks": [suite.described(name, workload.time_limit) for name in suite.tasks],
             "harness": trial.settings["harness"],
             "service": trial.settings["service"],
-            "variables": _variables(trial),
+            "model": launch_files.below(trial, trial.find(model)) if (model := _model(trial)) else None,
+            "variables": launch_files.setting_variables(trial.settings["parameters"]),
             "role": trial.role.value,
             "repeat": trial.repeat,
         }
@@ -148,14 +154,18 @@ class TasksAdapter(Adapter):
     def card(self, trial: Trial, run: Path) -> dict[str, Any]:  # noqa: ARG002
         """The card of a suite and its harness."""
         workload, digests = trial.benchmark.work(TasksWorkload), self.digests(trial)
-        suite, model = _suite(trial), workload.model
+        suite, model = _suite(trial), _model(trial)
         kinds = sorted({task.check.kind for task in suite.tasks.values()})
         return {
             "workload": {
                 "model": {
                     "phase": "tasks",
-                    "model_family": model.name or Path(model.path).name if model else "none",
-                    "precision": model.precision if model else "none",
+                    "model_family": Path(model).stem if model else "none",
+                    "precision": workload.model.precision
+                    if workload.model
+                    else "as its file holds it"
+                    if model
+                    else "none",
                     "digest": digests["model"],
                 },
                 "data": {
@@ -185,8 +195,8 @@ def _suite(job: Job) -> Suite:
     return task_suite.read(job.find(wanted.path), wanted.only)
 
 
-def _variables(trial: Trial) -> dict[str, str]:
-    """What harness and service find in their environment."""
-    model = trial.benchmark.work(TasksWorkload).model
-    place = {"STACKPROOF_MODEL": launch_files.below(trial, trial.find(model.path))} if model else {}
-    return {**place, **launch_files.setting_variables(trial.settings["parameters"])}
+def _model(job: Job) -> str | None:
+    """The path of the model behind the harness, where one is named."""
+    named = job.benchmark.work(TasksWorkload).model
+    own: str | None = job.settings["model"]
+    return own if own is not None else named.path if named else None

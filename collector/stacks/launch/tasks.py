@@ -34,7 +34,10 @@ def main() -> int:
     """Run the whole suite; the exit code is 0 when every task was attempted, whatever came of it."""
     config = json.loads(Path(sys.argv[1]).read_text())
     out = Path(os.environ["STACKPROOF_OUT"])
-    suite = Path(os.environ["STACKPROOF_WORKSPACE"]) / config["suite"]
+    workspace = Path(os.environ["STACKPROOF_WORKSPACE"])
+    suite = workspace / config["suite"]
+    if config.get("model"):
+        config["variables"]["STACKPROOF_MODEL"] = str(workspace / config["model"])
     processes.adopt_strays()
     started = time.monotonic()
     with service(config, out) as address, (out / "requests.jsonl").open("w") as log:
