@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -39,8 +40,15 @@ def problem(job: Job, path: str, *, folders: bool = False) -> str | None:
 
 
 def below(job: Job, path: Path) -> str:
-    """A path as a launch names it, from the workspace's root."""
-    return path.resolve().relative_to(job.workspace.resolve()).as_posix()
+    """A path as a launch names it: from the workspace's root, whole where it lies elsewhere; links stay as they are."""
+    path, root = (Path(os.path.abspath(each)) for each in (path, job.workspace))  # noqa: PTH100 (resolve follows links)
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+
+def placed(job: Job, path: Path) -> str:
+    """The same with `{workspace}` in place of the root, for what serve.py fills in."""
+    named = below(job, path)
+    return named if Path(named).is_absolute() else f"{{workspace}}/{named}"
 
 
 def copy(job: Job, paths: Iterable[str], folder: Path) -> None:

@@ -54,7 +54,7 @@ class LlamaCppAdapter(ServingAdapter):
         """llama_server.py with its settings."""
         settings = trial.settings
         wanted = {
-            "model": f"{{workspace}}/{launch_files.below(trial, self.model_path(trial))}",
+            "model": launch_files.placed(trial, self.model_path(trial)),
             "port": "{port}",
             "alias": self.model_name(trial),
             **{name: settings[name] for name in ("context", "parallel", "threads", "batch")},

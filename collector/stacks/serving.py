@@ -123,6 +123,10 @@ class ServingAdapter(Adapter):
         model = job.benchmark.work(ServeWorkload).model
         return model.name or Path(model.path).stem
 
+    def request_name(self, job: Job) -> str:
+        """The `model` of every request; `{workspace}` stands for the workspace's root."""
+        return self.model_name(job)
+
     def digests(self, job: Job) -> dict[str, str]:
         """Digests of the model's files, of prompts and traffic, and of all that is launched."""
         workload = job.benchmark.work(ServeWorkload)
@@ -183,7 +187,7 @@ class ServingAdapter(Adapter):
             "address": settings.get("address"),
             "key_variable": settings.get("key_variable"),
             "metrics_path": self.metrics_path,
-            "model_name": self.model_name(trial),
+            "model_name": self.request_name(trial),
             "endpoint": workload.endpoint,
             "system": workload.system,
             "sampling": workload.sampling.model_dump(),

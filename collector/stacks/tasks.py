@@ -161,11 +161,7 @@ class TasksAdapter(Adapter):
                 "model": {
                     "phase": "tasks",
                     "model_family": Path(model).stem if model else "none",
-                    "precision": workload.model.precision
-                    if workload.model
-                    else "as its file holds it"
-                    if model
-                    else "none",
+                    "precision": workload.model.precision if workload.model else "as the model's file",
                     "digest": digests["model"],
                 },
                 "data": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from collector.stacks import launch_files
-from collector.stacks.interface import Trial
+from collector.stacks.interface import Job, Trial
 from collector.stacks.serving import ServingAdapter, ServingSettings
 
 
@@ -27,12 +27,16 @@ class TransformersAdapter(ServingAdapter):
     settings_model: ClassVar[type[ServingSettings]] = TransformersSettings
     metrics_path: ClassVar[str | None] = None
 
+    def request_name(self, job: Job) -> str:
+        """The server knows its model by its path alone."""
+        return launch_files.placed(job, self.model_path(job))
+
     def server(self, trial: Trial) -> dict[str, Any]:
         """The command, offline and with its threads."""
         settings = trial.settings
         batching = "--continuous-batching" if settings["continuous_batching"] else "--no-continuous-batching"
         attention = ["--attn-implementation", settings["attention"]] if settings["attention"] else []
-        model = f"{{workspace}}/{launch_files.below(trial, self.model_path(trial))}"
+        model = launch_files.placed(trial, self.model_path(trial))
         words = ["--device", settings["device"], "--dtype", settings["precision"], "--host", "127.0.0.1"]
         threads = {"OMP_NUM_THREADS": str(settings["threads"])} if settings["threads"] else {}
         return {

@@ -79,7 +79,7 @@ class VllmAdapter(ServingAdapter):
     def server(self, trial: Trial) -> dict[str, Any]:
         """The command; its profiler is configured only in profiled launches."""
         settings = trial.settings
-        model = f"{{workspace}}/{launch_files.below(trial, self.model_path(trial))}"
+        model = launch_files.placed(trial, self.model_path(trial))
         command = ["{bin}/vllm", "serve", model, "--host", "127.0.0.1", "--port", "{port}"]
         command += ["--served-model-name", self.model_name(trial), "--dtype", settings["precision"]]
         for name in (

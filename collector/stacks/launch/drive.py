@@ -132,7 +132,7 @@ class Driver:
         except TimeoutError:
             return f"no whole answer after {self.config['request_timeout']:g} s"
         except (aiohttp.ClientError, OSError, BrokenAnswerError, ValueError) as error:
-            return one_line(f"{type(error).__name__.removesuffix('Error')}: {error}")
+            return one_line(f"{type(error).__name__}: {error}")
         if not answer.done and answer.finish_reason is None:
             return "the stream ended before the answer did"
         return None
@@ -141,7 +141,7 @@ class Driver:
         config = self.config
         limits = self.phase.get("output_lengths")
         body = {
-            "model": config["model_name"],
+            "model": config["model_name"].replace("{workspace}", os.environ["STACKPROOF_WORKSPACE"]),
             "max_tokens": limits[number % len(limits)] if limits else config["max_output_tokens"],
             "temperature": config["sampling"]["temperature"],
             "seed": config["sampling"]["seed"],
@@ -208,7 +208,9 @@ async def main() -> None:
     config = json.loads(Path(sys.argv[1]).read_text())
     phase = config["phases"][int(sys.argv[3])]
     limit = aiohttp.ClientTimeout(total=config["request_timeout"])
-    connector = aiohttp.TCPConnector(limit=0)
+    # A connection for each request, as from clients that know nothing of each other: some servers close theirs after an
+    # answer without saying so, and the next request on it would fail.
+    connector = aiohttp.TCPConnector(limit=0, force_close=True)
     key = os.environ.get(config["key_variable"] or "", "none")
     session = aiohttp.ClientSession(
         timeout=limit, connector=connector, headers={"Authorization": f"Bearer {key}"}, read_bufsize=MOST_LINE
