@@ -18,7 +18,7 @@ from ledger.traces.breakdown import Breakdown
 from ledger.traces.collective_names import element_bytes, operation_of
 from ledger.traces.collective_sizes import first_type, full, integers, mapped, nullable, shaped
 from ledger.traces.interface import ABSENT, Int64, Kind
-from ledger.traces.launching import EARLIER, launches
+from ledger.traces.launching import EARLIER, known_from, launches
 from ledger.traces.nesting import nest
 from ledger.traces.trace import Trace
 
@@ -90,18 +90,19 @@ def _kernels(trace: Trace, calls: pa.Table, kernels: Int64) -> _Found:
     at = np.where(launch == _NONE, start[source], trace.events.start[launch])
     missing = np.flatnonzero((launch == _NONE) & ((source == _NONE) | (source == kernels)))
     if missing.size:
-        at[missing] = _ran(trace, start[kernels[missing]])
+        at[missing] = _ran(trace, calls.take(kernels[missing]))
     return _Found(kernels, np.where(source == _NONE, kernels, source), at)
 
 
-def _ran(trace: Trace, start: Int64) -> Int64:
-    """When kernels whose launch is not known were called: when they ran; EARLIER where that was before all device work
-    with a known launch, as the breakdown has it."""
-    known = launches(trace) > EARLIER
-    if not known.any():
+def _ran(trace: Trace, kernels: pa.Table) -> Int64:
+    """When kernels whose launch is not known were called: when they ran; EARLIER where that was before all work of
+    their stream with a known launch, as the breakdown has it."""
+    start = integers(kernels["start_ns"])
+    launch = launches(trace)
+    if not (launch > EARLIER).any():
         return start
-    first = trace.events.start[trace.device[known]].min()
-    return np.where(start < first, EARLIER, start).astype(np.int64)
+    track = _tracks(trace, kernels.select(["process", "thread"]), on_device=True)
+    return np.where(start < known_from(trace, launch)[track], EARLIER, start).astype(np.int64)
 
 
 def _of_external(calls: pa.Table, callers: Int64, kernels: Int64) -> Int64:
@@ -144,9 +145,13 @@ def _around(trace: Trace, calls: pa.Table, candidates: Int64, launch: Int64) -> 
     return found
 
 
-def _tracks(trace: Trace, threads: pa.Table) -> Int64:
+def _tracks(trace: Trace, threads: pa.Table, *, on_device: bool = False) -> Int64:
     """Index into `Trace.tracks` of each process and thread."""
-    known = {f"{each.process}\0{each.thread}": place for place, each in enumerate(trace.tracks) if not each.is_device}
+    known = {
+        f"{each.process}\0{each.thread}": place
+        for place, each in enumerate(trace.tracks)
+        if each.is_device == on_device
+    }
     key = pc.binary_join_element_wise(*(threads[name].cast(pa.string()) for name in ("process", "thread")), "\0")
     return integers(mapped(key, known.get, pa.int64()))
 
