@@ -14,7 +14,7 @@ from ledger.traces.interface import Facts
 from ledger.traces.storage import batches
 from ledger.traces.trace import Trace, collect
 
-VERSION = 2
+VERSION = 3
 """Grows with every change of what the tables hold, so that older ones are not taken for new."""
 
 _FACTS = "facts.json"

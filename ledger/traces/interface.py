@@ -136,6 +136,8 @@ class Facts:
     has_distributed_info: bool = False
     devices: list[dict[str, object]] = field(default_factory=list)
     """Properties of the devices, as the profiler wrote them."""
+    halves: list[list[Any]] = field(default_factory=list)
+    """Of each range that is open where a piece of the file ends: what its format's `join` needs, as JSON values."""
     notes: list[str] = field(default_factory=list)
     """What else whoever reads the rows must know, such as what the profiler was not asked to record."""
 
@@ -159,6 +161,7 @@ class Facts:
         self.world_size = other.world_size if self.world_size is None else self.world_size
         self.has_distributed_info |= other.has_distributed_info
         self.devices = self.devices or other.devices
+        self.halves += other.halves
         self.notes += [note for note in other.notes if note not in self.notes]
 
 
@@ -197,3 +200,8 @@ class Format(ABC):
         Raises InputError when the file is not of this format or nothing in it can be read. What else is wrong with it
         is counted in `facts`.
         """
+
+    def join(self, facts: Facts) -> Iterator[Batch]:  # noqa: ARG002 (most formats are read in one piece)
+        """What only several parts together tell, asked for once `facts` holds what all of them say; a file that is read
+        in one part has it among the rows of that part."""
+        return iter(())

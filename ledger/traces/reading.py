@@ -53,8 +53,12 @@ def read(path: Path, tables: Path | None = None) -> Trace:
             for batch in form.read(path, facts, Part(0, of)):
                 writing.write(batch)
                 collecting.add(batch)
+            for other in others:
+                facts.add(other.wait())
+            for batch in form.join(facts) if others else ():
+                writing.write(batch)
+                collecting.add(batch)
         for other in others:
-            facts.add(other.wait())
             for batch in batches(other.folder, other.part.number):
                 collecting.add(batch)
     return collecting.trace(path, facts)
