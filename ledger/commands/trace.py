@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from ledger import traces
 from ledger.commands import trace_json, trace_text
 from ledger.commands.trace_side import Side, examined
 from ledger.durable import storage_errors
@@ -18,7 +17,7 @@ from ledger.plain_text import neutral
 from ledger.traces.collectives import across
 from ledger.traces.difference import difference
 from ledger.traces.exporting import export
-from ledger.traces.reading import format_of
+from ledger.traces.reading import folder_of, format_of, read_each
 from ledger.traces.trace import Trace
 
 
@@ -58,7 +57,8 @@ def command(
     """Where the time of a step goes in profiler traces: disjoint parts, classes of compute, top kernels and operators.
 
     Reads what torch.profiler writes (.json, .json.gz, .json.zst), of a GPU or of a CPU, and SQLite exports of Nsight
-    Systems. Files that say different ranks are taken as the ranks of one run and are compared with each other.
+    Systems; of a file that holds several ranks, each. Traces that say different ranks are taken as the ranks of one
+    run and are compared with each other.
 
     \b
     Examples:
@@ -85,27 +85,34 @@ def command(
 
 def _examined(files: Sequence[Path], ranks: dict[Path, int], folders: dict[Path, Path]) -> Side:
     """What the files show; their tables are written on the way."""
-    read = [_read(path, ranks, folders) for path in files]
+    read = [trace for path in files for trace in _read(path, ranks, folders)]
     found = examined(read)
     for trace, each in zip(read, found.traces, strict=True):
         if trace.path in folders:
-            with storage_errors(folders[trace.path]):
-                export(folders[trace.path], trace, each.breakdown, across([each.calls]))
+            folder = folder_of(folders[trace.path], trace.facts.share)
+            with storage_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                export(folder, trace, each.breakdown, across([each.calls]))
     return found
 
 
-def _read(path: Path, ranks: dict[Path, int], folders: dict[Path, Path]) -> Trace:
-    """A trace, with a line on stderr for what goes through the disk."""
+def _read(path: Path, ranks: dict[Path, int], folders: dict[Path, Path]) -> list[Trace]:
+    """The traces of a file, one a rank, with a line on stderr for what goes through the disk."""
     parts = format_of(path).parts(path)
     if parts > 1:
         click.echo(f"{neutral(str(path))}: read by {parts} processes through {tempfile.gettempdir()}", err=True)
-    trace = traces.read(path, folders.get(path))
-    if trace.room.spilled:
-        size = f"{trace.room.spilled / 1e9:.1f} GB"
+    found = list(read_each(path, folders.get(path)))
+    spilled = max(trace.room.spilled for trace in found)
+    if spilled:
+        size = f"{spilled / 1e9:.1f} GB"
         click.echo(f"{neutral(str(path))}: {size} of columns are kept in {tempfile.gettempdir()} meanwhile", err=True)
     if path in ranks:
-        trace.facts.rank = ranks[path]
-    return trace
+        if len(found) > 1:
+            raise InputError(
+                f"holds {len(found)} ranks", where=str(path), todo="leave --rank out for it: it is of one rank"
+            )
+        found[0].facts.rank = ranks[path]
+    return found
 
 
 def _told(ranks: Sequence[str], files: Sequence[Path]) -> dict[Path, int]:

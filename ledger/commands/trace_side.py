@@ -47,6 +47,8 @@ class Examined:
     """One trace and what it shows."""
 
     path: Path
+    share: str | None
+    """Which of the file's ranks it is; None where the file holds one."""
     profile: Profile
     use: DeviceUse
     integrity: Integrity
@@ -136,6 +138,7 @@ def _examined(trace: Trace) -> Examined:
     breakdown = explain(trace)
     return Examined(
         trace.path,
+        trace.facts.share,
         profile(trace, breakdown),
         device_use(trace, breakdown),
         inspect(trace),

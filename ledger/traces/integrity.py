@@ -19,6 +19,7 @@ import numpy as np
 from ledger.traces.classes import Role, table
 from ledger.traces.interface import ABSENT, Int64, Kind
 from ledger.traces.intervals import Booleans
+from ledger.traces.several import working
 from ledger.traces.trace import Events, Trace
 from ledger.traces.work import slabs
 
@@ -55,7 +56,7 @@ ASSUMED = frozenset({"no_steps", "no_launch"})
 """Codes of which `Breakdown.warnings` tells what came of them, where anything did."""
 
 _HOUR = 3_600_000_000_000
-_LOST, _DUPLICATED, _DROPPED, _CAPTURED, _SHARED = 0.01, 0.01, 0.05, 0.01, 0.01
+_LOST, _DUPLICATED, _DROPPED, _CAPTURED = 0.01, 0.01, 0.05, 0.01
 _SAMPLE = 100_000
 _MANY = 100
 """Launches from which on their number says something."""
@@ -137,7 +138,7 @@ def _contents(trace: Trace) -> Iterator[Finding]:
     if trace.rank is None:
         yield Finding("no_rank", 1, "neither the file nor its name tells the rank", gates=False)
     names = table()
-    if not any(names.role(name) in (Role.STEP, Role.ITERATION) for name in trace.names):
+    if not trace.facts.steps and not any(names.role(name) in (Role.STEP, Role.ITERATION) for name in trace.names):
         yield Finding("no_steps", 1, "no annotation tells the steps apart", gates=False)
 
 
@@ -157,13 +158,7 @@ def _range(trace: Trace) -> Iterator[Finding]:
 
 def _processes(trace: Trace) -> Iterator[Finding]:
     """Whether the host's work is of one process, as a profiler records it."""
-    work: Counter[str] = Counter()
-    for slab in slabs(len(trace.events)):
-        on_host = np.isin(trace.events.kind[slab], (Kind.OP, Kind.RUNTIME))
-        counts = np.bincount(trace.events.track[slab][on_host])
-        for track in np.flatnonzero(counts).tolist():
-            work[trace.tracks[track].process] += int(counts[track])
-    some = sum(count > _SHARED * work.total() for count in work.values())
+    some = len(working(trace))
     if some > 1:
         text = f"the host's work is of {some} processes: several ranks in one file"
         yield Finding("several_ranks", some, text, gates=True)
@@ -313,8 +308,9 @@ def _ranks(traces: Sequence[Trace]) -> Iterator[Finding]:
 
 
 def _clocks(traces: Sequence[Trace]) -> Iterator[Finding]:
-    """Whether the same steps are at the same time on all ranks."""
-    steps = [_steps(trace) for trace in traces]
+    """Whether the same steps are at the same time on all ranks, by the wall clock where all of them tell it."""
+    based = all(trace.facts.base_ns is not None for trace in traces)
+    steps = [_steps(trace, (trace.facts.base_ns or 0) if based else 0) for trace in traces]
     shifted = [place for place in range(1, len(steps)) if _apart(steps[0], steps[place])]
     if shifted:
         names = ", ".join(str(traces[place].rank if traces[place].rank is not None else place) for place in shifted)
@@ -323,14 +319,16 @@ def _clocks(traces: Sequence[Trace]) -> Iterator[Finding]:
         yield Finding("clocks_shifted", len(shifted), text, gates=False)
 
 
-def _steps(trace: Trace) -> dict[str, tuple[int, int]]:
-    """Start and duration of each step by its name."""
+def _steps(trace: Trace, base: int) -> dict[str, tuple[int, int]]:
+    """Start, counted from `base`, and duration of each step by its name."""
+    if trace.facts.steps:
+        return {str(number): (base + start, end - start) for number, start, end in trace.facts.steps}
     events, names = trace.events, table()
     is_step = np.array([names.role(name) is Role.STEP for name in trace.names] or [False], dtype=np.bool_)
     found = np.flatnonzero(events.kind == Kind.ANNOTATION)
     found = found[is_step[events.name[found]]]
     return {
-        trace.names[events.name[place]]: (int(events.start[place]), int(events.end[place] - events.start[place]))
+        trace.names[events.name[place]]: (base + int(events.start[place]), int(events.end[place] - events.start[place]))
         for place in found.tolist()
     }
 

@@ -43,7 +43,7 @@ class Kineto(Format):
         """Two where the file is large: more processes than that would wait for each other's decompression."""
         return 2 if path.stat().st_size > WORTH_SHARING else 1
 
-    def read(self, path: Path, facts: Facts, part: Part) -> Iterator[Batch]:
+    def read(self, path: Path, facts: Facts, part: Part, rank: str | None = None) -> Iterator[Batch]:  # noqa: ARG002
         """The events of one part. Raises InputError on JSON without trace events."""
         source = Source(path)
         chunks = Chunks(source, part)
