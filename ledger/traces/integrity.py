@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ledger.traces.classes import Role, table
+from ledger.traces.device_use import one_byte
 from ledger.traces.interface import ABSENT, Int64, Kind
 from ledger.traces.intervals import Booleans
 from ledger.traces.several import working
@@ -39,6 +40,8 @@ DEFINITIONS = {
     "overlapping": "Work of the device that begins before the work before it on its stream has ended: real with "
     "programmatic launches.",
     "overrunning": "Work of the device that begins and ends while the work before it on its stream is still running.",
+    "one_byte_copies": "Copies that are recorded as of one byte and take most of the time of their direction: "
+    "a profiler that does not know the size writes 1, so that their bandwidth means nothing.",
     "no_launch": "Work of the device whose launch is not in the trace.",
     "launch_without_work": "Launches whose kernel is not in the trace; above 5 % records of the device were dropped.",
     "capture_only": "Hardly any work of a device beside many launches, or none at all: a graph was captured and not "
@@ -228,6 +231,14 @@ def _stream(events: Events, work: Int64) -> Counter[str]:
     return counts
 
 
+def _sizes(trace: Trace) -> Iterator[Finding]:
+    """Whether copies tell what they moved."""
+    count = sum(one_byte(trace, trace.events.where(Kind.MEMCPY)).values())
+    if count:
+        text = f"{_counted(count, 'copy', 'copies')} recorded as of one byte, most of the time of their direction"
+        yield Finding("one_byte_copies", count, text, gates=False)
+
+
 def _launching(trace: Trace) -> Iterator[Finding]:
     """Launches without work, and work without a launch."""
     events, device = trace.events, trace.device
@@ -286,7 +297,7 @@ def _lost_work(launches: int, silent: int, device: int) -> Iterator[Finding]:
 
 
 _LOOKS: tuple[Callable[[Trace], Iterator[Finding]], ...] = (
-    _reading, _contents, _processes, _range, _twice, _streams, _launching
+    _reading, _contents, _processes, _range, _twice, _streams, _sizes, _launching
 )  # fmt: skip
 
 
