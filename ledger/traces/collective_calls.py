@@ -20,7 +20,9 @@ from ledger.traces.collective_sizes import first_type, full, integers, mapped, n
 from ledger.traces.interface import ABSENT, Int64, Kind
 from ledger.traces.launching import EARLIER, known_from, launches
 from ledger.traces.nesting import nest
+from ledger.traces.room import trim
 from ledger.traces.trace import Trace
+from ledger.traces.work import slabs
 
 CALLED = pa.schema(
     [
@@ -59,6 +61,7 @@ class _Found:
 
 def of_rank(trace: Trace, explained: Breakdown) -> pa.Table:
     """The collectives of one rank: schema CALLED. Where kernels communicate, what the host records is no other one."""
+    trim()
     order = np.argsort(trace.calls["start_ns"].to_numpy(), kind="stable")
     calls = trace.calls.take(order)
     kernels = np.flatnonzero(calls["kind"].to_numpy() == Kind.KERNEL)
@@ -115,8 +118,11 @@ def _of_external(calls: pa.Table, callers: Int64, kernels: Int64) -> Int64:
 def _launch(trace: Trace, correlation: Int64) -> Int64:
     """The runtime call of each correlation, an index into the events, or none."""
     events = trace.events
-    wanted = (events.kind == Kind.RUNTIME) & (events.correlation != ABSENT) & np.isin(events.correlation, correlation)
-    found = np.flatnonzero(wanted)
+    parts = [np.empty(0, dtype=np.int64)]
+    for slab in slabs(len(events)):
+        calls = np.flatnonzero((events.kind[slab] == Kind.RUNTIME) & (events.correlation[slab] != ABSENT)) + slab.start
+        parts.append(calls[np.isin(events.correlation[calls], correlation)])
+    found = np.concatenate(parts)
     return _looked_up(events.correlation[found], found, correlation)
 
 

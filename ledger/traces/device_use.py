@@ -17,6 +17,7 @@ from ledger.traces.breakdown import Breakdown
 from ledger.traces.interface import ABSENT, Int64, Kind
 from ledger.traces.intervals import union_of
 from ledger.traces.operators import NONE, launch_calls
+from ledger.traces.room import trim
 from ledger.traces.trace import Trace
 
 DIRECTIONS = {
@@ -73,6 +74,7 @@ class DeviceUse:
 
 def device_use(trace: Trace, breakdown: Breakdown) -> DeviceUse:
     """How the trace's device is used."""
+    trim()
     edges = np.array([step.window for step in breakdown.steps], dtype=np.int64).reshape(-1, 2)
     windows = union_of(edges[:, 0], edges[:, 1])
     inside = trace.device[windows.contains(trace.events.start[trace.device])]

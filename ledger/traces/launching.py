@@ -56,7 +56,7 @@ def _find_launches(launch: Int64, events: Events, device: Int64, kind: Kind, ids
         launch[missing] = np.where(source == NONE, UNKNOWN, events.start[source])
         return
     by_id = np.full(high - low + 1, UNKNOWN, dtype=np.int64)
-    for slab in reversed([*slabs(len(events))]):  # of several with one id the first counts
+    for slab in slabs(len(events), backwards=True):  # of several with one id the first counts
         told = np.flatnonzero((events.kind[slab] == kind) & (ids[slab] >= low) & (ids[slab] <= high))[::-1]
         by_id[ids[slab][told] - low] = events.start[slab][told]
     launch[missing] = by_id[asked - low]

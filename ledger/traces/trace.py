@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ledger.traces.interface import ABSENT, CALLS, DEVICE_KINDS, HOST_KINDS, MEMORY, Batch, Facts, Int64, Kind
-from ledger.traces.room import Room
+from ledger.traces.room import Room, forget_pages, trim
 
 Int32 = npt.NDArray[np.int32]
 
@@ -47,7 +47,7 @@ class Events:
 
     def where(self, *kinds: Kind) -> Int64:
         """Indices of the events of these kinds."""
-        return np.flatnonzero(np.isin(self.kind, kinds)).astype(np.int64)
+        return np.flatnonzero(np.isin(self.kind, kinds)).astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,7 @@ class _Growing:
         for first in range(0, self.size, _BLOCK):
             part = whole[first : first + _BLOCK]
             part[:] = self._blocks.pop(0)[: len(part)]
+            forget_pages()
         if all(before.stop == after.start for before, after in pairwise(spans)):
             return whole
         return np.concatenate([whole[span] for span in spans], out=self._room.empty(self.size, self._dtype))
@@ -216,6 +217,7 @@ class Collecting:
         columns = []
         while self._columns:  # one at a time, so that nothing is held twice
             columns.append(self._columns.pop(0).ordered(spans))
+        trim()
         return Trace(
             path=path,
             names=tuple(self._names),

@@ -16,6 +16,7 @@ from ledger.traces.classes import CLASSES, ClassTable, Role
 from ledger.traces.interface import Int64, Kind
 from ledger.traces.intervals import Booleans
 from ledger.traces.nesting import nest
+from ledger.traces.room import forget_pages
 from ledger.traces.trace import Events, Trace
 
 COMMUNICATION = len(CLASSES)
@@ -37,9 +38,13 @@ SLAB = 2**18
 """Events that are worked on at once, so that what it takes in memory does not grow with the trace."""
 
 
-def slabs(size: int) -> Iterator[slice]:
-    """Slices that cover `size` events, SLAB at a time."""
-    return (slice(first, first + SLAB) for first in range(0, size, SLAB))
+def slabs(size: int, *, backwards: bool = False) -> Iterator[slice]:
+    """Slices that cover `size` events, SLAB at a time; between them, pages of columns on disk are let go of."""
+    firsts = range(0, size, SLAB)
+    for first in reversed(firsts) if backwards else firsts:
+        yield slice(first, first + SLAB)
+        if size > SLAB:
+            forget_pages()
 
 
 @dataclass(frozen=True)
