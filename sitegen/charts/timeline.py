@@ -280,7 +280,7 @@ def _caption(lanes: Lanes, width: int, scale: Scale, covered: list[int]) -> str:
     narrow = seconds(width * scale.ns_per_pixel / 1e9)
     sentences.append(
         f"Pieces shorter than {narrow} are joined by lane and kind: the height of such a bar is the share that they "
-        "fill of the time between longer ones. Rest the pointer on a bar for its name."
+        "fill of the time between longer ones, and a pixel at least. Rest the pointer on a bar for its name."
     )
     if covered:
         sentences.append(f"Too short to be seen here: {', '.join(map(title_of, covered))}.")
