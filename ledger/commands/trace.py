@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import click
 
 from ledger.commands import trace_json, trace_text
-from ledger.commands.trace_side import Side, examined
+from ledger.commands.trace_side import Examined, Side, examined, side
 from ledger.durable import storage_errors
 from ledger.errors import InputError
 from ledger.plain_text import neutral
@@ -85,34 +87,40 @@ def command(
 
 def _examined(files: Sequence[Path], ranks: dict[Path, int], folders: dict[Path, Path]) -> Side:
     """What the files show; their tables are written on the way."""
-    read = [trace for path in files for trace in _read(path, ranks, folders)]
-    found = examined(read)
-    for trace, each in zip(read, found.traces, strict=True):
-        if trace.path in folders:
-            folder = folder_of(folders[trace.path], trace.facts.share)
-            with storage_errors(folder):
-                folder.mkdir(parents=True, exist_ok=True)
-                export(folder, trace, each.breakdown, across([each.calls]))
+    read = chain.from_iterable(_read(path, ranks, folders) for path in files)
+    return side([*map(partial(_shown, folders), read)])  # nothing but `_shown` holds a trace
+
+
+def _shown(folders: dict[Path, Path], trace: Trace) -> Examined:
+    """What one trace shows, with its tables."""
+    found = examined(trace)
+    if trace.path in folders:
+        folder = folder_of(folders[trace.path], trace.facts.share)
+        with storage_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            export(folder, trace, found.breakdown, across([found.calls]))
     return found
 
 
-def _read(path: Path, ranks: dict[Path, int], folders: dict[Path, Path]) -> list[Trace]:
+def _read(path: Path, ranks: dict[Path, int], folders: dict[Path, Path]) -> Iterator[Trace]:
     """The traces of a file, one a rank, with a line on stderr for what goes through the disk."""
     parts = format_of(path).parts(path)
     if parts > 1:
         click.echo(f"{neutral(str(path))}: read by {parts} processes through {tempfile.gettempdir()}", err=True)
-    found = list(read_each(path, folders.get(path)))
-    spilled = max(trace.room.spilled for trace in found)
+    yield from map(partial(_noted, ranks), read_each(path, folders.get(path)))
+
+
+def _noted(ranks: dict[Path, int], trace: Trace) -> Trace:
+    """The trace, with its rank where the command line tells it, and a line on stderr for what it keeps on disk."""
+    path, spilled = trace.path, trace.room.spilled
     if spilled:
         size = f"{spilled / 1e9:.1f} GB"
         click.echo(f"{neutral(str(path))}: {size} of columns are kept in {tempfile.gettempdir()} meanwhile", err=True)
     if path in ranks:
-        if len(found) > 1:
-            raise InputError(
-                f"holds {len(found)} ranks", where=str(path), todo="leave --rank out for it: it is of one rank"
-            )
-        found[0].facts.rank = ranks[path]
-    return found
+        if trace.facts.share is not None:
+            raise InputError("holds several ranks", where=str(path), todo="leave --rank out for it: it is of one rank")
+        trace.facts.rank = ranks[path]
+    return trace
 
 
 def _told(ranks: Sequence[str], files: Sequence[Path]) -> dict[Path, int]:

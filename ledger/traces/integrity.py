@@ -18,8 +18,9 @@ import numpy as np
 
 from ledger.traces.classes import Role, table
 from ledger.traces.device_use import one_byte
-from ledger.traces.interface import ABSENT, Int64, Kind
+from ledger.traces.interface import ABSENT, Facts, Int64, Kind
 from ledger.traces.intervals import Booleans
+from ledger.traces.room import trim
 from ledger.traces.several import working
 from ledger.traces.trace import Events, Trace
 from ledger.traces.work import slabs
@@ -108,11 +109,26 @@ class Integrity:
 
 def inspect(trace: Trace) -> Integrity:
     """The record of one trace."""
+    trim()
     found = [finding for look in _LOOKS for finding in look(trace)]
     return Integrity(trace.facts.total, trace.facts.total - trace.facts.untimed, tuple(found))
 
 
-def inspect_ranks(traces: Sequence[Trace]) -> tuple[Finding, ...]:
+@dataclass(frozen=True)
+class RankRecord:
+    """What findings about several ranks ask of one rank's trace, so that the others need not stay in memory."""
+
+    facts: Facts
+    steps: dict[str, tuple[int, int]]
+    """Start, by the trace's own clock, and duration of each step by its name."""
+
+
+def rank_record(trace: Trace) -> RankRecord:
+    """The record of one rank among several."""
+    return RankRecord(trace.facts, _steps(trace))
+
+
+def inspect_ranks(traces: Sequence[RankRecord]) -> tuple[Finding, ...]:
     """What the traces of one run's ranks are like together."""
     if len(traces) < 2 and not any(trace.facts.world_size for trace in traces):
         return ()
@@ -301,8 +317,8 @@ _LOOKS: tuple[Callable[[Trace], Iterator[Finding]], ...] = (
 )  # fmt: skip
 
 
-def _ranks(traces: Sequence[Trace]) -> Iterator[Finding]:
-    known = [trace.rank for trace in traces if trace.rank is not None]
+def _ranks(traces: Sequence[RankRecord]) -> Iterator[Finding]:
+    known = [trace.facts.rank for trace in traces if trace.facts.rank is not None]
     sizes = {trace.facts.world_size for trace in traces if trace.facts.world_size}
     twice = sorted({rank for rank in known if known.count(rank) > 1})
     if twice:
@@ -318,41 +334,46 @@ def _ranks(traces: Sequence[Trace]) -> Iterator[Finding]:
             yield Finding("ranks_missing", missing, f"{missing} of {size} ranks have no trace", gates=False)
 
 
-def _clocks(traces: Sequence[Trace]) -> Iterator[Finding]:
+def _clocks(traces: Sequence[RankRecord]) -> Iterator[Finding]:
     """Whether the same steps are at the same time on all ranks, by the wall clock where all of them tell it."""
     based = all(trace.facts.base_ns is not None for trace in traces)
-    steps = [_steps(trace, (trace.facts.base_ns or 0) if based else 0) for trace in traces]
-    shifted = [place for place in range(1, len(steps)) if _apart(steps[0], steps[place])]
+    bases = [(trace.facts.base_ns or 0) if based else 0 for trace in traces]
+    shifted = [
+        place
+        for place in range(1, len(traces))
+        if _apart(traces[0].steps, traces[place].steps, bases[0] - bases[place])
+    ]
     if shifted:
-        names = ", ".join(str(traces[place].rank if traces[place].rank is not None else place) for place in shifted)
-        first = 0 if traces[0].rank is None else traces[0].rank
-        text = f"the clocks of rank {names} and of rank {first} do not agree"
+        ranks = [place if trace.facts.rank is None else trace.facts.rank for place, trace in enumerate(traces)]
+        names = ", ".join(str(ranks[place]) for place in shifted)
+        text = f"the clocks of rank {names} and of rank {ranks[0]} do not agree"
         yield Finding("clocks_shifted", len(shifted), text, gates=False)
 
 
-def _steps(trace: Trace, base: int) -> dict[str, tuple[int, int]]:
-    """Start, counted from `base`, and duration of each step by its name."""
+def _steps(trace: Trace) -> dict[str, tuple[int, int]]:
+    """Start and duration of each step by its name."""
     if trace.facts.steps:
-        return {str(number): (base + start, end - start) for number, start, end in trace.facts.steps}
+        return {str(number): (start, end - start) for number, start, end in trace.facts.steps}
     events, names = trace.events, table()
     is_step = np.array([names.role(name) is Role.STEP for name in trace.names] or [False], dtype=np.bool_)
     found = np.flatnonzero(events.kind == Kind.ANNOTATION)
     found = found[is_step[events.name[found]]]
     return {
-        trace.names[events.name[place]]: (base + int(events.start[place]), int(events.end[place] - events.start[place]))
+        trace.names[events.name[place]]: (int(events.start[place]), int(events.end[place] - events.start[place]))
         for place in found.tolist()
     }
 
 
-def _apart(one: dict[str, tuple[int, int]], other: dict[str, tuple[int, int]]) -> bool:
+def _apart(one: dict[str, tuple[int, int]], other: dict[str, tuple[int, int]], base: int) -> bool:
+    """Whether steps of one name begin more than a step apart; `base`: by how much the one's clock begins later."""
     shared = one.keys() & other.keys()
     if not shared:
         return False
-    shift = np.median([one[name][0] - other[name][0] for name in shared])
+    shift = np.median([base + one[name][0] - other[name][0] for name in shared])
     return bool(abs(shift) > np.median([max(one[name][1], other[name][1]) for name in shared]))
 
 
-_LOOKS_ACROSS: tuple[Callable[[Sequence[Trace]], Iterator[Finding]], ...] = (_ranks, _clocks)
+_LOOKS_ACROSS: tuple[Callable[[Sequence[RankRecord]], Iterator[Finding]], ...] = (_ranks, _clocks)
 
 
 def _pieces(count: int) -> str:

@@ -14,7 +14,7 @@ from ledger.errors import InputError
 from ledger.traces import reading
 from ledger.traces.breakdown import explain
 from ledger.traces.cache import cached
-from ledger.traces.integrity import inspect, inspect_ranks
+from ledger.traces.integrity import inspect, inspect_ranks, rank_record
 from ledger.traces.interface import EVENTS, Batch, Facts, Format, Kind, Part
 from ledger.traces.kineto import Kineto
 from tests.ledger.traces.builder import training, write
@@ -48,6 +48,10 @@ class Tables(Format):
             mine = [row for row in rows(path / f"{name}.csv") if row["agent"] == rank]
             facts.total += len(mine)
             yield Batch(batch(mine, kind), place=place)
+
+
+def _together(traces):
+    return inspect_ranks([rank_record(each) for each in traces])
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -112,9 +116,9 @@ def test_each_rank_is_read_apart_and_compared_by_the_wall_clock(folder):
     found = list(reading.read_each(folder))
     assert [(trace.rank, trace.facts.share) for trace in found] == [(0, "0"), (1, "1")]
     assert [explain(trace).part("compute") for trace in found] == [40_000, 80_000]
-    assert inspect_ranks(found) == ()
+    assert _together(found) == ()
     unbased = [replace(trace, facts=replace(trace.facts, base_ns=None)) for trace in found]
-    assert [each.code for each in inspect_ranks(unbased)] == ["clocks_shifted"]
+    assert [each.code for each in _together(unbased)] == ["clocks_shifted"]
 
 
 def test_the_cache_knows_all_files_of_a_trace(folder, tmp_path):
