@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ledger.traces.interface import ABSENT, Int64, Kind
 from ledger.traces.nesting import nest
 from ledger.traces.trace import Trace
-from ledger.traces.work import slabs
+from ledger.traces.work import free_slabs, slabs
 
 NONE = -1
 """Where no operator is known."""
@@ -89,7 +89,10 @@ def _around(trace: Trace, calls: Int64) -> Int64:
     found = np.full(calls.size, NONE, dtype=np.int64)
     operators = events.where(Kind.OP)
     for mine, theirs in _by_thread(events.track[calls], events.track[operators]):
-        found[mine] = _innermost(trace, events.start[calls[mine]], operators[theirs])
+        at = events.start[calls[mine]]
+        for slab in free_slabs(events, operators[theirs]):
+            inside = (at >= events.start[slab[0]]) & (at < events.end[slab].max())
+            found[mine[inside]] = _innermost(trace, at[inside], slab)
     return found
 
 

@@ -24,6 +24,8 @@ from ledger.traces.trace import Collecting, Trace, collect
 
 WORTH_A_PROCESS = 2 * 2**20
 """Bytes of a file from which on reading it beside others pays for a process."""
+MOST_READERS = 2
+"""Processes that read ahead: with the one that explains, they fit into the memory that traces may take."""
 
 FORMATS: tuple[Format, ...] = (Nsight(), Kineto())
 """Every format, in the order they are asked."""
@@ -93,13 +95,13 @@ def read(path: Path, tables: Path | None = None, rank: str | None = None) -> Tra
 def read_ranks(paths: Sequence[Path]) -> Iterator[Trace]:
     """Several trace files one after another, large ones read ahead by other processes. Raises InputError.
 
-    Memory holds one trace at a time if the caller lets each go, whatever their number.
+    Memory holds one trace at a time if the caller lets each go, and what MOST_READERS take, whatever their number.
     """
     with ExitStack() as stack:
         ahead: deque[tuple[Path, Elsewhere | None]] = deque()
         waiting = deque(paths)
         while waiting or ahead:
-            while waiting and len(ahead) < (os.cpu_count() or 1):
+            while waiting and len(ahead) < min(MOST_READERS, os.cpu_count() or 1):
                 ahead.append(_ahead(waiting.popleft(), stack, alone=len(paths) == 1))
             path, reader = ahead.popleft()
             yield read(path) if reader is None else _collected(path, reader)

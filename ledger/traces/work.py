@@ -88,7 +88,7 @@ def slabs_on_host(trace: Trace, table: ClassTable) -> Iterator[Work]:
     marked = np.array(marks or [False], dtype=np.bool_)[events.name] if len(events) else np.empty(0, dtype=np.bool_)
     chosen = np.flatnonzero((events.kind == Kind.OP) | ((events.kind == Kind.ANNOTATION) & marked))
     for track in _by_track(events.track[chosen]):
-        for slab in _slabs(events, chosen[track]):
+        for slab in free_slabs(events, chosen[track]):
             yield Work(*_innermost(trace, slab, codes))
 
 
@@ -115,7 +115,7 @@ def _host_code(name: str, table: ClassTable) -> int:
     return _INHERIT if kind is None else CLASSES.index(kind)
 
 
-def _slabs(events: Events, thread: Int64) -> Iterator[Int64]:
+def free_slabs(events: Events, thread: Int64) -> Iterator[Int64]:
     """One thread's events in the order of their start, cut where nothing is open, in about SLAB at a time."""
     thread = thread[np.argsort(events.start[thread], kind="stable")]
     first = 0
