@@ -20,7 +20,7 @@ need = @missing=; for pair in $(1); do command -v "$${pair%%:*}" >/dev/null || m
 	if [ -n "$$missing" ]; then echo "error: $@ needs more packages; install them: sudo apt-get install$$missing" >&2; exit 2; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format site test-engines test-browser test-faults bench-traces bench-smoke clean
+.PHONY: help demo test lint format site test-engines test-browser test-faults bench-traces bench-smoke bench-agreement clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -72,6 +72,9 @@ bench-traces: .venv/.dev ## how fast traces are read, beside other readers of th
 
 bench-smoke: .venv/.dev ## the same on a small trace: does it run, are the answers right (under a minute)
 	$(BIN)/python tests/performance/trace_reading.py --smoke --events 1e5 $(BENCH_ARGS)
+
+bench-agreement: .venv/.dev ## whether Holistic Trace Analysis says the same of GPU traces; STACKPROOF_SHARED adds real ones
+	$(BIN)/python tests/performance/trace_agreement.py $(BENCH_ARGS)
 
 clean: ## remove what can be made again: environment, caches, built sites
 	rm -rf .venv .stackproof site build dist *.egg-info .mypy_cache .ruff_cache .import_linter_cache .hypothesis

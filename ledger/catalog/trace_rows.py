@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+
 from ledger.catalog.arrow import Row
 from ledger.catalog.sealed_trace import SealedTrace
 from ledger.durable import storage_errors
@@ -13,8 +15,7 @@ from ledger.traces.breakdown import explain
 from ledger.traces.cache import Cached
 from ledger.traces.collectives import across, of_rank
 from ledger.traces.derived import kept
-from ledger.traces.integrity import Finding, inspect, inspect_ranks
-from ledger.traces.trace import Trace
+from ledger.traces.integrity import Finding, RankRecord, inspect, inspect_ranks, rank_record
 
 UNREADABLE = "unreadable"
 """Code of the one row about a trace that cannot be read."""
@@ -39,19 +40,25 @@ def _read(trace: SealedTrace, root: Path) -> Cached | str:
 
 def _rows(found: list[tuple[SealedTrace, Cached | str]]) -> list[Row]:
     rows: list[Row] = []
-    whole: list[Trace] = []
+    ranks: list[RankRecord] = []
     for trace, read in found:
         if isinstance(read, str):
             reason = Finding(UNREADABLE, 1, f"the trace cannot be read: {read}", gates=True)
             rows += _findings({"file": trace.file, "rank": None, "events": None, "timed": None}, [reason])
             continue
-        loaded = read.trace()
-        record = inspect(loaded)
-        whole.append(loaded)
-        common: Row = {"file": trace.file, "rank": loaded.rank, "events": record.events, "timed": record.timed}
-        rows += _findings(common, record.findings)
-    across = inspect_ranks(whole)
+        rows += _inspected(trace.file, read, ranks)
+    across = inspect_ranks(ranks)
     return rows + (_findings(dict.fromkeys(("file", "rank", "events", "timed")), across) if across else [])
+
+
+def _inspected(file: str, read: Cached, ranks: list[RankRecord]) -> list[Row]:
+    """Rows of one trace, of which no more than its entry in `ranks` stays in memory."""
+    trace = read.trace()
+    ranks.append(rank_record(trace))
+    record = inspect(trace)
+    return _findings(
+        {"file": file, "rank": trace.rank, "events": record.events, "timed": record.timed}, record.findings
+    )
 
 
 def _findings(common: Row, findings: Sequence[Finding]) -> list[Row]:
@@ -73,8 +80,13 @@ def collective_rows(run_id: str, sealed: Sequence[SealedTrace], root: Path) -> l
 
 
 def _collectives(found: list[Cached]) -> list[Row]:
-    traces = (read.trace() for read in found)
-    return list(across([of_rank(trace, explain(trace)) for trace in traces]).to_pylist())
+    return list(across([_called(read) for read in found]).to_pylist())
+
+
+def _called(read: Cached) -> pa.Table:
+    """The collectives of one trace, which is let go."""
+    trace = read.trace()
+    return of_rank(trace, explain(trace))
 
 
 ROWS: dict[str, Callable[[str, Sequence[SealedTrace], Path], list[Row]]] = {

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import click
 
-from ledger import traces
 from ledger.commands import trace_json, trace_text
-from ledger.commands.trace_side import Side, examined
+from ledger.commands.trace_side import Examined, Side, examined, side
 from ledger.durable import storage_errors
 from ledger.errors import InputError
 from ledger.plain_text import neutral
 from ledger.traces.collectives import across
 from ledger.traces.difference import difference
 from ledger.traces.exporting import export
-from ledger.traces.reading import format_of
+from ledger.traces.reading import folder_of, format_of, read_each
 from ledger.traces.trace import Trace
 
 
@@ -58,7 +59,8 @@ def command(
     """Where the time of a step goes in profiler traces: disjoint parts, classes of compute, top kernels and operators.
 
     Reads what torch.profiler writes (.json, .json.gz, .json.zst), of a GPU or of a CPU, and SQLite exports of Nsight
-    Systems. Files that say different ranks are taken as the ranks of one run and are compared with each other.
+    Systems; of a file that holds several ranks, each. Traces that say different ranks are taken as the ranks of one
+    run and are compared with each other.
 
     \b
     Examples:
@@ -85,25 +87,38 @@ def command(
 
 def _examined(files: Sequence[Path], ranks: dict[Path, int], folders: dict[Path, Path]) -> Side:
     """What the files show; their tables are written on the way."""
-    read = [_read(path, ranks, folders) for path in files]
-    found = examined(read)
-    for trace, each in zip(read, found.traces, strict=True):
-        if trace.path in folders:
-            with storage_errors(folders[trace.path]):
-                export(folders[trace.path], trace, each.breakdown, across([each.calls]))
+    read = chain.from_iterable(_read(path, ranks, folders) for path in files)
+    return side([*map(partial(_shown, folders), read)])  # nothing but `_shown` holds a trace
+
+
+def _shown(folders: dict[Path, Path], trace: Trace) -> Examined:
+    """What one trace shows, with its tables."""
+    found = examined(trace)
+    if trace.path in folders:
+        folder = folder_of(folders[trace.path], trace.facts.share)
+        with storage_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            export(folder, trace, found.breakdown, across([found.calls]))
     return found
 
 
-def _read(path: Path, ranks: dict[Path, int], folders: dict[Path, Path]) -> Trace:
-    """A trace, with a line on stderr for what goes through the disk."""
+def _read(path: Path, ranks: dict[Path, int], folders: dict[Path, Path]) -> Iterator[Trace]:
+    """The traces of a file, one a rank, with a line on stderr for what goes through the disk."""
     parts = format_of(path).parts(path)
     if parts > 1:
         click.echo(f"{neutral(str(path))}: read by {parts} processes through {tempfile.gettempdir()}", err=True)
-    trace = traces.read(path, folders.get(path))
-    if trace.room.spilled:
-        size = f"{trace.room.spilled / 1e9:.1f} GB"
+    yield from map(partial(_noted, ranks), read_each(path, folders.get(path)))
+
+
+def _noted(ranks: dict[Path, int], trace: Trace) -> Trace:
+    """The trace, with its rank where the command line tells it, and a line on stderr for what it keeps on disk."""
+    path, spilled = trace.path, trace.room.spilled
+    if spilled:
+        size = f"{spilled / 1e9:.1f} GB"
         click.echo(f"{neutral(str(path))}: {size} of columns are kept in {tempfile.gettempdir()} meanwhile", err=True)
     if path in ranks:
+        if trace.facts.share is not None:
+            raise InputError("holds several ranks", where=str(path), todo="leave --rank out for it: it is of one rank")
         trace.facts.rank = ranks[path]
     return trace
 

@@ -26,6 +26,7 @@ KEYS = {
     "tables": "folder of the Parquet tables by file",
     # a trace
     "file": "as given",
+    "share": "which of the file's ranks it is, where it holds several; else null",
     "rank": "null where neither the file nor its name tells",
     "world_size": "ranks of the run, where the file tells",
     "device": "whether work of a device is recorded; without it the host is the device",
@@ -103,6 +104,7 @@ def _trace(each: Examined, top: int) -> dict[str, Any]:
     found, use = each.breakdown, each.use
     return {
         "file": str(each.path),
+        "share": each.share,
         "rank": found.rank,
         "world_size": found.world_size,
         "device": found.has_device,

@@ -13,7 +13,7 @@ from ledger.traces.breakdown import Breakdown, explain
 from ledger.traces.collectives import across, notes, of_rank, unsplit
 from ledger.traces.device_use import DeviceUse, device_use
 from ledger.traces.difference import Profile, Spent, profile
-from ledger.traces.integrity import Finding, Integrity, inspect, inspect_ranks
+from ledger.traces.integrity import Finding, Integrity, RankRecord, inspect, inspect_ranks, rank_record
 from ledger.traces.trace import Trace
 
 
@@ -47,11 +47,15 @@ class Examined:
     """One trace and what it shows."""
 
     path: Path
+    share: str | None
+    """Which of the file's ranks it is; None where the file holds one."""
     profile: Profile
     use: DeviceUse
     integrity: Integrity
     calls: pa.Table
     """Its collectives."""
+    record: RankRecord
+    """What findings about several ranks ask of it."""
 
     @property
     def breakdown(self) -> Breakdown:
@@ -92,11 +96,10 @@ class Side:
         return len(self.traces) > 1 and self.apart is None
 
 
-def examined(traces: Sequence[Trace]) -> Side:
-    """What the traces show, by themselves and, where they are ranks of one run, together."""
-    found = tuple(_examined(trace) for trace in traces)
+def side(found: Sequence[Examined]) -> Side:
+    """What traces show, by themselves and, where they are ranks of one run, together."""
     apart = _apart(found)
-    return Side(found, apart, inspect_ranks(traces) if apart is None else ())
+    return Side(tuple(found), apart, inspect_ranks([each.record for each in found]) if apart is None else ())
 
 
 def grouped(traces: Sequence[Examined]) -> tuple[list[Group], str | None, tuple[str, ...]]:
@@ -132,14 +135,17 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return sum(value for value in known if value is not None) if None not in known else None
 
 
-def _examined(trace: Trace) -> Examined:
+def examined(trace: Trace) -> Examined:
+    """What one trace shows; it keeps nothing of its columns."""
     breakdown = explain(trace)
     return Examined(
         trace.path,
+        trace.facts.share,
         profile(trace, breakdown),
         device_use(trace, breakdown),
         inspect(trace),
         of_rank(trace, breakdown),
+        rank_record(trace),
     )
 
 

@@ -11,13 +11,14 @@ from ledger.commands.trace_side import Examined, Side, grouped
 from ledger.plain_text import neutral
 from ledger.traces.breakdown import PARTS, Breakdown
 from ledger.traces.classes import CLASSES
-from ledger.traces.difference import Difference, Row, Spent
+from ledger.traces.difference import LEVELS, Difference, Row, Spent
 from ledger.traces.integrity import ASSUMED
 
 WIDTH = 80
 BAR = 20
 ABSENT = "–"
 NO_OPERATOR = "(no operator is known)"
+_PLURAL = {"part": "parts", "class": "classes", "operator": "operators", "kernel": "kernels"}
 
 
 def explained(side: Side, top: int) -> Iterator[str]:
@@ -33,14 +34,13 @@ def compared(after: Side, before: Side, found: Difference, top: int) -> Iterator
     """Where the sides differ."""
     for word, side in (("before", before), ("after", after)):
         for each in side.traces:
-            yield from _cut(f"{word + ':':<8}{neutral(str(each.path))}, {_about(each.breakdown)}")
+            yield from _cut(f"{word + ':':<8}{neutral(_named(each))}, {_about(each.breakdown)}")
             yield from _findings(each)
     yield from _parts(found)
     yield from _changes(found, "operator", top)
     yield from _changes(found, "kernel", top)
     yield ""
-    shares = ", ".join(f"{level} {share:.1%}" for level, share in found.aligned.items() if share is not None)
-    yield from _cut(f"share of time in rows that both sides have: {shares}")
+    yield from _matched(found)
     for word, side in (("before", before), ("after", after)):
         if side.is_one_run:
             yield ""
@@ -48,9 +48,31 @@ def compared(after: Side, before: Side, found: Difference, top: int) -> Iterator
             yield from _together(side)
 
 
+def _matched(found: Difference) -> Iterator[str]:
+    """How far down the sides have the same things, and what one side alone has at each level, the longest named."""
+    shares = {level: share for level, share in found.aligned.items() if share is not None}
+    words = ", ".join(f"{level} {share:.1%}" for level, share in shares.items())
+    yield from _cut(f"share of time in rows that both sides have: {words}")
+    finest = next((level for level in reversed(LEVELS) if shares.get(level)), "part")
+    yield from _cut(f"matched by {_PLURAL[finest]}, the finest level at which the sides have anything in common")
+    for level in shares:
+        rows = [path[-1] for path in found.unmatched(level)]
+        yield from _alone(level, "before", [row for row in rows if row.after is None], found)
+        yield from _alone(level, "after", [row for row in rows if row.before is None], found)
+
+
+def _alone(level: str, side: str, rows: Sequence[Row], found: Difference) -> Iterator[str]:
+    if rows:
+        what = f"1 {level}" if len(rows) == 1 else f"{len(rows)} {_PLURAL[level]}"
+        time = _decimal(sum(abs(row.change) for row in rows) / found.steps / 1e6)
+        yield f"not matched: {what} of {side} alone, {time} ms a step"
+        longest = neutral(rows[0].name or NO_OPERATOR)
+        yield "  " + _fitted(longest if len(rows) == 1 else f"the longest: {longest}", WIDTH - 2)
+
+
 def _trace(found: Examined, top: int, *, alone: bool) -> Iterator[str]:
     breakdown = found.breakdown
-    yield neutral(str(found.path))
+    yield neutral(_named(found))
     yield _about(breakdown)
     if not breakdown.duration:
         yield "no timed event: nothing to explain"
@@ -63,6 +85,10 @@ def _trace(found: Examined, top: int, *, alone: bool) -> Iterator[str]:
         if alone:
             yield from _collectives((found,))
     yield from _findings(found)
+
+
+def _named(found: Examined) -> str:
+    return f"{found.path}, {found.share}" if found.share else str(found.path)
 
 
 def _about(found: Breakdown) -> str:

@@ -141,7 +141,7 @@ class Tables:
         if not files:
             return Missing("no trace: the trial was not profiled")
         try:
-            found = tuple(_Traced.of(trace) for trace in traces.read_ranks(files))
+            found = tuple(map(_Traced.of, traces.read_ranks(files)))  # nothing but `of` holds a trace
         except StackproofError as error:
             return Missing(f"the trace cannot be read: {Path(error.where or '').name} {error.what}")
         unusable = [f"{each.file}: {each.integrity.reason}" for each in found if not each.integrity.usable]

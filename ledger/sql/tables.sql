@@ -315,7 +315,8 @@ CREATE TABLE collectives (
     peer_wait_ns BIGINT,
     transfer_ns BIGINT,
     algorithm_bandwidth DOUBLE,
-    bus_bandwidth DOUBLE
+    bus_bandwidth DOUBLE,
+    last_rank INTEGER
 );
 COMMENT ON TABLE collectives IS 'Every collective in the traces, one row a rank. The traces are read when a query first names this table.';
 COMMENT ON COLUMN collectives.run_id IS 'The run.';
@@ -335,3 +336,4 @@ COMMENT ON COLUMN collectives.peer_wait_ns IS 'Nanoseconds until the last rank o
 COMMENT ON COLUMN collectives.transfer_ns IS 'The rest of the duration; NULL as peer_wait_ns.';
 COMMENT ON COLUMN collectives.algorithm_bandwidth IS 'Bytes a second of transfer.';
 COMMENT ON COLUMN collectives.bus_bandwidth IS 'Bytes a second that each rank''s link carried, as nccl-tests counts them.';
+COMMENT ON COLUMN collectives.last_rank IS 'The rank of the group that arrived last, for which the others waited; NULL as peer_wait_ns.';

@@ -20,6 +20,7 @@ from ledger.traces.flops import has_no_rule
 from ledger.traces.interface import Int64, Kind
 from ledger.traces.intervals import EMPTY, Intervals, joined, union_of
 from ledger.traces.launching import UNKNOWN, launches
+from ledger.traces.room import trim
 from ledger.traces.trace import Trace
 
 PARTS = ("compute", "exposed_communication", "exposed_copy", "input_wait", "host_gap", "idle")
@@ -104,6 +105,7 @@ class Breakdown:
 
 def explain(trace: Trace) -> Breakdown:
     """The breakdown of one trace; without a single timed event it has no steps."""
+    trim()
     return _Explainer(trace, table()).breakdown()
 
 
@@ -141,11 +143,18 @@ class _Explainer:
 
     def _with_role(self, role: Role, *kinds: Kind) -> Int64:
         named = np.array([found is role for found in self.roles] or [False], dtype=np.bool_)
-        chosen = self.events.where(*kinds)
-        return chosen[named[self.events.name[chosen]]]
+        found = [np.empty(0, dtype=np.int64)]
+        for slab in pieces.slabs(len(self.events)):
+            here = np.isin(self.events.kind[slab], kinds) & named[self.events.name[slab]]
+            found.append(np.flatnonzero(here) + slab.start)
+        return np.concatenate(found)
 
     def _spans(self) -> list[_Span]:
         """The steps by their annotations, else the engine's iterations, else everything as one."""
+        if self.trace.facts.steps:
+            return self._in_order(
+                sorted((_Span(*step) for step in self.trace.facts.steps), key=lambda span: span.start)
+            )
         found = self._with_role(Role.STEP, Kind.ANNOTATION)
         numbers = [int(self.trace.names[name].rpartition("#")[2][-18:]) for name in self.events.name[found].tolist()]
         if not found.size:

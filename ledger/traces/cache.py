@@ -8,13 +8,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.canonical import file_digest
+from ledger.canonical import bytes_digest, file_digest
 from ledger.traces import reading
 from ledger.traces.interface import Facts
 from ledger.traces.storage import batches
 from ledger.traces.trace import Trace, collect
 
-VERSION = 2
+VERSION = 3
 """Grows with every change of what the tables hold, so that older ones are not taken for new."""
 
 _FACTS = "facts.json"
@@ -30,7 +30,7 @@ class Cached:
     """Holds events-N.parquet, calls-N.parquet and memory-N.parquet, with the schemas of `ledger.traces.interface`."""
     facts: Facts
     digest: str
-    """sha256 of the file that was read."""
+    """sha256 of the file that was read; of several files, of their digests and names."""
 
     def files(self, table: str) -> list[Path]:
         """The Parquet files of a table, which may be none."""
@@ -43,11 +43,19 @@ class Cached:
 
 def cached(path: Path, root: Path) -> Cached:
     """The tables of a trace file below `root`, made now where they are not there. Raises InputError."""
-    digest = file_digest(path)
+    digest = _digest(path)
     folder = root / f"{digest[:32]}-{VERSION}"
     if not (folder / _FACTS).is_file():
         _make(path, folder)
     return Cached(path, folder, Facts.of(json.loads((folder / _FACTS).read_bytes())), digest)
+
+
+def _digest(path: Path) -> str:
+    """Of the file; of several that are one trace, of their names and digests."""
+    files = reading.format_of(path).files(path) if path.is_dir() else (path,)
+    if files == (path,):
+        return file_digest(path)
+    return bytes_digest("".join(f"{file_digest(each)}  {each.name}\n" for each in files).encode())
 
 
 def _make(path: Path, folder: Path) -> None:

@@ -8,6 +8,7 @@ launched it (https://github.com/pytorch/pytorch/blob/main/torch/csrc/distributed
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ledger.traces.breakdown import Breakdown
+from ledger.traces.collective_groups import Groups, differing, grouped, in_groups
 from ledger.traces.collective_names import element_bytes, operation_of
 from ledger.traces.collective_sizes import first_type, full, integers, mapped, nullable, shaped
 from ledger.traces.interface import ABSENT, Int64, Kind
-from ledger.traces.launching import EARLIER, launches
+from ledger.traces.launching import EARLIER, known_from, launches
 from ledger.traces.nesting import nest
+from ledger.traces.room import trim
 from ledger.traces.trace import Trace
+from ledger.traces.work import slabs
 
 CALLED = pa.schema(
     [
@@ -42,6 +46,8 @@ CALLED = pa.schema(
 """One row a collective, in the order of their start. Null: not known."""
 
 _NONE = -1
+_GRAPH = re.compile(r"graph_?launch", re.IGNORECASE)
+_COALESCED = "(?i)coalesc"
 _ON_HOST = "^(gloo|mpi|ucc|xccl):"
 
 
@@ -55,10 +61,13 @@ class _Found:
     """What tells the arguments; the same as `event` where nothing else does."""
     at: Int64
     """When it was called, in nanoseconds."""
+    groups: Groups
+    """Which of them carry out several calls."""
 
 
 def of_rank(trace: Trace, explained: Breakdown) -> pa.Table:
     """The collectives of one rank: schema CALLED. Where kernels communicate, what the host records is no other one."""
+    trim()
     order = np.argsort(trace.calls["start_ns"].to_numpy(), kind="stable")
     calls = trace.calls.take(order)
     kernels = np.flatnonzero(calls["kind"].to_numpy() == Kind.KERNEL)
@@ -84,24 +93,53 @@ def _kernels(trace: Trace, calls: pa.Table, kernels: Int64) -> _Found:
     callers = np.flatnonzero((kind != Kind.KERNEL) & named)
     source = np.where(source == _NONE, _of_external(calls, callers, kernels), source)
     launch = _launch(trace, integers(calls["correlation"])[kernels])
-    for candidates in (callers, np.flatnonzero((kind != Kind.KERNEL) & shaped_too & ~named)):
+    others = np.flatnonzero((kind != Kind.KERNEL) & shaped_too & ~named)
+    for candidates in (callers, others):
         missing = np.flatnonzero((source == _NONE) & (launch != _NONE))
         source[missing] = _around(trace, calls, candidates, launch[missing])
     at = np.where(launch == _NONE, start[source], trace.events.start[launch])
     missing = np.flatnonzero((launch == _NONE) & ((source == _NONE) | (source == kernels)))
     if missing.size:
-        at[missing] = _ran(trace, start[kernels[missing]])
-    return _Found(kernels, np.where(source == _NONE, kernels, source), at)
+        at[missing] = _ran(trace, calls.take(kernels[missing]))
+    groups = _grouped(trace, calls, kernels, (callers, others), launch)
+    unknown = (source[groups.kernel] == _NONE) | (source[groups.kernel] == kernels[groups.kernel])
+    source[groups.kernel[unknown]] = groups.call[unknown]
+    return _Found(kernels, np.where(source == _NONE, kernels, source), at, groups)
 
 
-def _ran(trace: Trace, start: Int64) -> Int64:
-    """When kernels whose launch is not known were called: when they ran; EARLIER where that was before all device work
-    with a known launch, as the breakdown has it."""
-    known = launches(trace) > EARLIER
-    if not known.any():
+def _grouped(trace: Trace, calls: pa.Table, kernels: Int64, candidates: tuple[Int64, Int64], launch: Int64) -> Groups:
+    """Which kernels carry out several calls; a graph's are not launched by what was called when it was captured.
+
+    `candidates`: calls that name their operation, and those with shapes alone.
+    """
+    callers, others = candidates
+    names = calls["name"].take(pa.array(others)).cast(pa.string())
+    joining = np.asarray(pc.match_substring_regex(names, _COALESCED).to_numpy(), dtype=np.bool_)
+    around = np.concatenate([callers, others[~joining]])
+    is_graph = np.array([bool(_GRAPH.search(name)) for name in trace.names] or [False], dtype=np.bool_)
+    known = np.flatnonzero(launch != _NONE)
+    known = known[~is_graph[trace.events.name[launch[known]]]]
+    inside = np.full(kernels.size, _NONE, dtype=np.int64)
+    inside[known] = _around(trace, calls, around, launch[known])
+    kinds = mapped(calls["operation"], operation_of, pa.string()).take(pa.array(callers))
+    moves = pc.invert(pc.is_in(kinds, pa.array(["other", "barrier"]))).to_numpy()
+    free = callers[np.asarray(moves, dtype=np.bool_) & ~np.isin(callers, inside)]
+    thread = np.full(kernels.size, ABSENT, dtype=np.int64)
+    thread[known] = trace.events.track[launch[known]]
+    at = np.where(launch == _NONE, 0, trace.events.start[launch])
+    called = _tracks(trace, calls.select(["process", "thread"]).take(free)), calls["start_ns"].to_numpy()[free], free
+    return grouped((thread, at, inside == _NONE), called)
+
+
+def _ran(trace: Trace, kernels: pa.Table) -> Int64:
+    """When kernels whose launch is not known were called: when they ran; EARLIER where that was before all work of
+    their stream with a known launch, as the breakdown has it."""
+    start = integers(kernels["start_ns"])
+    launch = launches(trace)
+    if not (launch > EARLIER).any():
         return start
-    first = trace.events.start[trace.device[known]].min()
-    return np.where(start < first, EARLIER, start).astype(np.int64)
+    track = _tracks(trace, kernels.select(["process", "thread"]), on_device=True)
+    return np.where(start < known_from(trace, launch)[track], EARLIER, start).astype(np.int64)
 
 
 def _of_external(calls: pa.Table, callers: Int64, kernels: Int64) -> Int64:
@@ -114,8 +152,11 @@ def _of_external(calls: pa.Table, callers: Int64, kernels: Int64) -> Int64:
 def _launch(trace: Trace, correlation: Int64) -> Int64:
     """The runtime call of each correlation, an index into the events, or none."""
     events = trace.events
-    wanted = (events.kind == Kind.RUNTIME) & (events.correlation != ABSENT) & np.isin(events.correlation, correlation)
-    found = np.flatnonzero(wanted)
+    parts = [np.empty(0, dtype=np.int64)]
+    for slab in slabs(len(events)):
+        calls = np.flatnonzero((events.kind[slab] == Kind.RUNTIME) & (events.correlation[slab] != ABSENT)) + slab.start
+        parts.append(calls[np.isin(events.correlation[calls], correlation)])
+    found = np.concatenate(parts)
     return _looked_up(events.correlation[found], found, correlation)
 
 
@@ -144,9 +185,13 @@ def _around(trace: Trace, calls: pa.Table, candidates: Int64, launch: Int64) -> 
     return found
 
 
-def _tracks(trace: Trace, threads: pa.Table) -> Int64:
+def _tracks(trace: Trace, threads: pa.Table, *, on_device: bool = False) -> Int64:
     """Index into `Trace.tracks` of each process and thread."""
-    known = {f"{each.process}\0{each.thread}": place for place, each in enumerate(trace.tracks) if not each.is_device}
+    known = {
+        f"{each.process}\0{each.thread}": place
+        for place, each in enumerate(trace.tracks)
+        if each.is_device == on_device
+    }
     key = pc.binary_join_element_wise(*(threads[name].cast(pa.string()) for name in ("process", "thread")), "\0")
     return integers(mapped(key, known.get, pa.int64()))
 
@@ -177,7 +222,7 @@ def _on_host(calls: pa.Table) -> _Found:
     for each in np.unique(operation[done].astype(str)).tolist():
         mine = np.flatnonzero(operation[done] == each)
         source[mine] = _paired(start, done[mine], called[ran_as == each])
-    return _Found(done, source, start[source])
+    return _Found(done, source, start[source], Groups())
 
 
 def _paired(start: Int64, done: Int64, called: Int64) -> Int64:
@@ -201,6 +246,9 @@ def _described(trace: Trace, explained: Breakdown, calls: pa.Table, found: _Foun
     operation = _operation(event, source)
     size = _group_size(trace, source)
     dtype = pc.coalesce(source["dtype"], first_type(event["types"]), first_type(source["types"]))
+    moved = _bytes(event, source, operation, size, dtype)
+    if found.groups.kernel.size or found.groups.shared.size:
+        moved, operation = _of_groups(trace, calls, found.groups, moved, operation, event)
     columns = {
         "rank": pa.array([trace.rank] * len(event), pa.int32()),
         "step": step,
@@ -209,7 +257,7 @@ def _described(trace: Trace, explained: Breakdown, calls: pa.Table, found: _Foun
         "name": event["name"].cast(pa.string()),
         "group_size": nullable(size),
         "dtype": dtype,
-        "bytes": _bytes(event, source, operation, size, dtype),
+        "bytes": nullable(moved),
         "start_ns": event["start_ns"],
         "duration_ns": event["duration_ns"],
         **{name: source[name] for name in ("group", "ranks", "sequence")},
@@ -242,14 +290,29 @@ def _group_size(trace: Trace, source: pa.Table) -> Int64:
     return np.where(size > 0, size, 2 if trace.facts.world_size == 2 else ABSENT).astype(np.int64)
 
 
-def _bytes(
-    event: pa.Table, source: pa.Table, operation: pa.ChunkedArray, size: Int64, dtype: pa.ChunkedArray
-) -> pa.Array:
-    """Of the full buffer; by shapes the event's own come first, which are those of what it takes in."""
+def _bytes(event: pa.Table, source: pa.Table, operation: pa.ChunkedArray, size: Int64, dtype: pa.ChunkedArray) -> Int64:
+    """Of the full buffer, or ABSENT; by shapes the event's own come first, which are those of what it takes in."""
     taken, given = integers(source["elements_in"]), integers(source["elements_out"])
     told = (taken != ABSENT) | (given != ABSENT)
     (own, _), (called, made) = shaped(event), shaped(source)
     taken = np.where(told, taken, np.where(own == ABSENT, called, own))
     elements = full(operation, taken, np.where(told, given, made), size)
     width = integers(mapped(dtype, element_bytes, pa.int64()))
-    return nullable(np.where((elements >= 0) & (width > 0), elements * width, ABSENT))
+    return np.where((elements >= 0) & (width > 0), elements * width, ABSENT).astype(np.int64)
+
+
+def _of_groups(
+    trace: Trace, calls: pa.Table, groups: Groups, moved: Int64, operation: pa.ChunkedArray, event: pa.Table
+) -> tuple[Int64, pa.ChunkedArray]:
+    """Bytes and operations of all kernels, with those that carry out several calls; where these are of several kinds
+    the name of the kernel tells what it does."""
+    members = calls.take(pa.array(groups.call))
+    kinds = _operation(members, members)
+    dtype = pc.coalesce(members["dtype"], first_type(members["types"]))
+    each = _bytes(members, members, kinds, _group_size(trace, members), dtype)
+    words = np.asarray(kinds.to_numpy(), dtype=np.object_)
+    way = (words == "send").astype(np.int64) - (words == "recv")
+    total = in_groups(groups, moved, each, np.asarray(members["group"].to_numpy(), dtype=np.object_), way)
+    mixed = differing(groups, words, len(event))
+    by_name = mapped(event["name"], operation_of, pa.string())
+    return total, pc.if_else(pa.array(mixed), by_name, operation)

@@ -17,6 +17,7 @@ from ledger.traces.breakdown import Breakdown
 from ledger.traces.interface import ABSENT, Int64, Kind
 from ledger.traces.intervals import union_of
 from ledger.traces.operators import NONE, launch_calls
+from ledger.traces.room import trim
 from ledger.traces.trace import Trace
 
 DIRECTIONS = {
@@ -63,6 +64,9 @@ class DeviceUse:
     """Mean of min(1, thread blocks a multiprocessor) over kernels, by their duration; None without known blocks."""
     copies: dict[str, Copies]
     """By direction (a key of DIRECTIONS); without those of which there are none."""
+    unsized: dict[str, int]
+    """By direction, how many copies are recorded as of one byte, where these take most of the time of its copies: then
+    the size is not known (ROCm's profiler writes 1), and the direction is not in `copies`."""
     device_memory: Memory | None
     """Of the device with the highest peak, or growth where peaks are not known; None without records."""
     host_memory: Memory | None
@@ -70,17 +74,21 @@ class DeviceUse:
 
 def device_use(trace: Trace, breakdown: Breakdown) -> DeviceUse:
     """How the trace's device is used."""
+    trim()
     edges = np.array([step.window for step in breakdown.steps], dtype=np.int64).reshape(-1, 2)
     windows = union_of(edges[:, 0], edges[:, 1])
     inside = trace.device[windows.contains(trace.events.start[trace.device])]
     gaps = _gaps(trace, inside) if inside.size else np.empty(0, dtype=np.int64)
     memory = _memory(trace.memory)
     devices = [found for name, found in memory.items() if name != "cpu"]
+    copies = inside[trace.events.kind[inside] == Kind.MEMCPY]
+    unsized = one_byte(trace, copies)
     return DeviceUse(
         gaps=len(gaps),
         gap=float(np.median(gaps)) if gaps.size else None,
         covered=_covered(trace, inside),
-        copies=_copies(trace, inside),
+        copies={way: found for way, found in _copies(trace, copies).items() if way not in unsized},
+        unsized=unsized,
         device_memory=max(devices, key=lambda each: (each.peak or 0, each.growth), default=None),
         host_memory=memory.get("cpu"),
     )
@@ -132,10 +140,19 @@ def _covered(trace: Trace, inside: Int64) -> float | None:
     return float((np.minimum(value, 1.0) * time).sum() / time.sum()) if time.sum() else None
 
 
-def _copies(trace: Trace, inside: Int64) -> dict[str, Copies]:
+def one_byte(trace: Trace, copies: Int64) -> dict[str, int]:
+    """By direction, how many of these copies are recorded as of one byte, where they take most of its time."""
+    every, one = _copies(trace, copies), _copies(trace, copies, alone=1)
+    return {way: found.count for way, found in one.items() if found.time * 2 > every[way].time}
+
+
+def _copies(trace: Trace, copies: Int64, alone: int | None = None) -> dict[str, Copies]:
+    """By direction, the copies whose bytes are known; `alone`: those of so many bytes alone."""
     events, moved = trace.events, trace.bytes
     time = events.end[moved.event] - events.start[moved.event]
-    known = np.isin(moved.event, inside) & (events.kind[moved.event] == Kind.MEMCPY) & (moved.value > 0) & (time > 0)
+    known = np.isin(moved.event, copies) & (moved.value > 0) & (time > 0)
+    if alone is not None:
+        known &= moved.value == alone
     names = events.name[moved.event]
     found = {}
     for direction, pattern in DIRECTIONS.items():

@@ -22,6 +22,7 @@ from ledger.traces.interface import Int64
 from ledger.traces.intervals import Intervals, union_of
 from ledger.traces.kernel_names import folded
 from ledger.traces.operators import NONE, launched_by
+from ledger.traces.room import trim
 from ledger.traces.trace import Trace
 from ledger.traces.work import KINDS, Work
 
@@ -67,6 +68,7 @@ class Profile:
 def profile(trace: Trace, breakdown: Breakdown | None = None) -> Profile:
     """The profile of a trace; `breakdown`: its explanation, where it is there already."""
     breakdown = breakdown or explain(trace)
+    trim()
     edges = np.array([step.window for step in breakdown.steps], dtype=np.int64).reshape(-1, 2)
     adding = _Adding(trace, union_of(edges[:, 0], edges[:, 1]))
     for work in worked(trace) if breakdown.steps else ():

@@ -17,8 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ledger.traces.classes import Role, table
-from ledger.traces.interface import ABSENT, Int64, Kind
+from ledger.traces.device_use import one_byte
+from ledger.traces.interface import ABSENT, Facts, Int64, Kind
 from ledger.traces.intervals import Booleans
+from ledger.traces.room import trim
+from ledger.traces.several import working
 from ledger.traces.trace import Events, Trace
 from ledger.traces.work import slabs
 
@@ -38,6 +41,8 @@ DEFINITIONS = {
     "overlapping": "Work of the device that begins before the work before it on its stream has ended: real with "
     "programmatic launches.",
     "overrunning": "Work of the device that begins and ends while the work before it on its stream is still running.",
+    "one_byte_copies": "Copies that are recorded as of one byte and take most of the time of their direction: "
+    "a profiler that does not know the size writes 1, so that their bandwidth means nothing.",
     "no_launch": "Work of the device whose launch is not in the trace.",
     "launch_without_work": "Launches whose kernel is not in the trace; above 5 % records of the device were dropped.",
     "capture_only": "Hardly any work of a device beside many launches, or none at all: a graph was captured and not "
@@ -55,7 +60,7 @@ ASSUMED = frozenset({"no_steps", "no_launch"})
 """Codes of which `Breakdown.warnings` tells what came of them, where anything did."""
 
 _HOUR = 3_600_000_000_000
-_LOST, _DUPLICATED, _DROPPED, _CAPTURED, _SHARED = 0.01, 0.01, 0.05, 0.01, 0.01
+_LOST, _DUPLICATED, _DROPPED, _CAPTURED = 0.01, 0.01, 0.05, 0.01
 _SAMPLE = 100_000
 _MANY = 100
 """Launches from which on their number says something."""
@@ -104,11 +109,26 @@ class Integrity:
 
 def inspect(trace: Trace) -> Integrity:
     """The record of one trace."""
+    trim()
     found = [finding for look in _LOOKS for finding in look(trace)]
     return Integrity(trace.facts.total, trace.facts.total - trace.facts.untimed, tuple(found))
 
 
-def inspect_ranks(traces: Sequence[Trace]) -> tuple[Finding, ...]:
+@dataclass(frozen=True)
+class RankRecord:
+    """What findings about several ranks ask of one rank's trace, so that the others need not stay in memory."""
+
+    facts: Facts
+    steps: dict[str, tuple[int, int]]
+    """Start, by the trace's own clock, and duration of each step by its name."""
+
+
+def rank_record(trace: Trace) -> RankRecord:
+    """The record of one rank among several."""
+    return RankRecord(trace.facts, _steps(trace))
+
+
+def inspect_ranks(traces: Sequence[RankRecord]) -> tuple[Finding, ...]:
     """What the traces of one run's ranks are like together."""
     if len(traces) < 2 and not any(trace.facts.world_size for trace in traces):
         return ()
@@ -137,7 +157,7 @@ def _contents(trace: Trace) -> Iterator[Finding]:
     if trace.rank is None:
         yield Finding("no_rank", 1, "neither the file nor its name tells the rank", gates=False)
     names = table()
-    if not any(names.role(name) in (Role.STEP, Role.ITERATION) for name in trace.names):
+    if not trace.facts.steps and not any(names.role(name) in (Role.STEP, Role.ITERATION) for name in trace.names):
         yield Finding("no_steps", 1, "no annotation tells the steps apart", gates=False)
 
 
@@ -157,13 +177,7 @@ def _range(trace: Trace) -> Iterator[Finding]:
 
 def _processes(trace: Trace) -> Iterator[Finding]:
     """Whether the host's work is of one process, as a profiler records it."""
-    work: Counter[str] = Counter()
-    for slab in slabs(len(trace.events)):
-        on_host = np.isin(trace.events.kind[slab], (Kind.OP, Kind.RUNTIME))
-        counts = np.bincount(trace.events.track[slab][on_host])
-        for track in np.flatnonzero(counts).tolist():
-            work[trace.tracks[track].process] += int(counts[track])
-    some = sum(count > _SHARED * work.total() for count in work.values())
+    some = len(working(trace))
     if some > 1:
         text = f"the host's work is of {some} processes: several ranks in one file"
         yield Finding("several_ranks", some, text, gates=True)
@@ -233,6 +247,14 @@ def _stream(events: Events, work: Int64) -> Counter[str]:
     return counts
 
 
+def _sizes(trace: Trace) -> Iterator[Finding]:
+    """Whether copies tell what they moved."""
+    count = sum(one_byte(trace, trace.events.where(Kind.MEMCPY)).values())
+    if count:
+        text = f"{_counted(count, 'copy', 'copies')} recorded as of one byte, most of the time of their direction"
+        yield Finding("one_byte_copies", count, text, gates=False)
+
+
 def _launching(trace: Trace) -> Iterator[Finding]:
     """Launches without work, and work without a launch."""
     events, device = trace.events, trace.device
@@ -291,12 +313,12 @@ def _lost_work(launches: int, silent: int, device: int) -> Iterator[Finding]:
 
 
 _LOOKS: tuple[Callable[[Trace], Iterator[Finding]], ...] = (
-    _reading, _contents, _processes, _range, _twice, _streams, _launching
+    _reading, _contents, _processes, _range, _twice, _streams, _sizes, _launching
 )  # fmt: skip
 
 
-def _ranks(traces: Sequence[Trace]) -> Iterator[Finding]:
-    known = [trace.rank for trace in traces if trace.rank is not None]
+def _ranks(traces: Sequence[RankRecord]) -> Iterator[Finding]:
+    known = [trace.facts.rank for trace in traces if trace.facts.rank is not None]
     sizes = {trace.facts.world_size for trace in traces if trace.facts.world_size}
     twice = sorted({rank for rank in known if known.count(rank) > 1})
     if twice:
@@ -312,19 +334,26 @@ def _ranks(traces: Sequence[Trace]) -> Iterator[Finding]:
             yield Finding("ranks_missing", missing, f"{missing} of {size} ranks have no trace", gates=False)
 
 
-def _clocks(traces: Sequence[Trace]) -> Iterator[Finding]:
-    """Whether the same steps are at the same time on all ranks."""
-    steps = [_steps(trace) for trace in traces]
-    shifted = [place for place in range(1, len(steps)) if _apart(steps[0], steps[place])]
+def _clocks(traces: Sequence[RankRecord]) -> Iterator[Finding]:
+    """Whether the same steps are at the same time on all ranks, by the wall clock where all of them tell it."""
+    based = all(trace.facts.base_ns is not None for trace in traces)
+    bases = [(trace.facts.base_ns or 0) if based else 0 for trace in traces]
+    shifted = [
+        place
+        for place in range(1, len(traces))
+        if _apart(traces[0].steps, traces[place].steps, bases[0] - bases[place])
+    ]
     if shifted:
-        names = ", ".join(str(traces[place].rank if traces[place].rank is not None else place) for place in shifted)
-        first = 0 if traces[0].rank is None else traces[0].rank
-        text = f"the clocks of rank {names} and of rank {first} do not agree"
+        ranks = [place if trace.facts.rank is None else trace.facts.rank for place, trace in enumerate(traces)]
+        names = ", ".join(str(ranks[place]) for place in shifted)
+        text = f"the clocks of rank {names} and of rank {ranks[0]} do not agree"
         yield Finding("clocks_shifted", len(shifted), text, gates=False)
 
 
 def _steps(trace: Trace) -> dict[str, tuple[int, int]]:
     """Start and duration of each step by its name."""
+    if trace.facts.steps:
+        return {str(number): (start, end - start) for number, start, end in trace.facts.steps}
     events, names = trace.events, table()
     is_step = np.array([names.role(name) is Role.STEP for name in trace.names] or [False], dtype=np.bool_)
     found = np.flatnonzero(events.kind == Kind.ANNOTATION)
@@ -335,15 +364,16 @@ def _steps(trace: Trace) -> dict[str, tuple[int, int]]:
     }
 
 
-def _apart(one: dict[str, tuple[int, int]], other: dict[str, tuple[int, int]]) -> bool:
+def _apart(one: dict[str, tuple[int, int]], other: dict[str, tuple[int, int]], base: int) -> bool:
+    """Whether steps of one name begin more than a step apart; `base`: by how much the one's clock begins later."""
     shared = one.keys() & other.keys()
     if not shared:
         return False
-    shift = np.median([one[name][0] - other[name][0] for name in shared])
+    shift = np.median([base + one[name][0] - other[name][0] for name in shared])
     return bool(abs(shift) > np.median([max(one[name][1], other[name][1]) for name in shared]))
 
 
-_LOOKS_ACROSS: tuple[Callable[[Sequence[Trace]], Iterator[Finding]], ...] = (_ranks, _clocks)
+_LOOKS_ACROSS: tuple[Callable[[Sequence[RankRecord]], Iterator[Finding]], ...] = (_ranks, _clocks)
 
 
 def _pieces(count: int) -> str:

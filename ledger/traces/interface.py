@@ -19,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ledger.errors import InputError
+
 Int64 = npt.NDArray[np.int64]
 
 ABSENT = -1
@@ -136,13 +138,22 @@ class Facts:
     has_distributed_info: bool = False
     devices: list[dict[str, object]] = field(default_factory=list)
     """Properties of the devices, as the profiler wrote them."""
+    share: str | None = None
+    """Which of the file's ranks this is, in words; None where the file holds one alone."""
+    base_ns: int | None = None
+    """What a time of 0 is in nanoseconds since 1970, where the format tells: ranks are then compared by that clock."""
+    steps: list[tuple[int, int, int]] = field(default_factory=list)
+    """Number, start and end (ns) of each step, where the format numbers them itself: annotations are then not asked."""
+    halves: list[list[Any]] = field(default_factory=list)
+    """Of each range that is open where a piece of the file ends: what its format's `join` needs, as JSON values."""
     notes: list[str] = field(default_factory=list)
     """What else whoever reads the rows must know, such as what the profiler was not asked to record."""
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Self:
         """From what `data` made."""
-        return cls(**{**data, "lost": Counter(data["lost"])})
+        steps = [(number, start, end) for number, start, end in data["steps"]]
+        return cls(**{**data, "lost": Counter(data["lost"]), "steps": steps})
 
     def data(self) -> dict[str, Any]:
         """As plain JSON data; `dataclasses.asdict` makes a Counter of the pairs of a Counter."""
@@ -159,6 +170,9 @@ class Facts:
         self.world_size = other.world_size if self.world_size is None else self.world_size
         self.has_distributed_info |= other.has_distributed_info
         self.devices = self.devices or other.devices
+        self.base_ns = other.base_ns if self.base_ns is None else self.base_ns
+        self.steps += [step for step in other.steps if step not in self.steps]
+        self.halves += other.halves
         self.notes += [note for note in other.notes if note not in self.notes]
 
 
@@ -177,23 +191,49 @@ def rank_in_name(path: Path) -> int | None:
 
 
 class Format(ABC):
-    """One file layout. A new one is one module with a subclass, named in `ledger.traces.reading.FORMATS`."""
+    """One layout of a trace. A new one is one module with a subclass, named in `ledger.traces.reading.FORMATS`.
+
+    A trace is named by one path: a file, or a folder, of which a format may read several files as one trace. A format
+    whose profiler numbers steps or tells its clock's base says so in `Facts.steps` and `Facts.base_ns`; one whose file
+    holds several ranks lists them in `ranks` and reads the one that it is asked for.
+    """
 
     name: ClassVar[str]
     """What to call it in a sentence, with its file endings."""
 
     @abstractmethod
     def recognises(self, path: Path, head: bytes) -> bool:
-        """Whether the file looks like this format; `head` is its first bytes, decompressed where they are packed."""
+        """Whether the path looks like this format; `head` is the file's first bytes, decompressed where they are
+        packed, and empty for a folder."""
+
+    def refused(self, path: Path, head: bytes) -> InputError | None:  # noqa: ARG002 (most formats know themselves alone)
+        """What to say of a file that no format reads, where this one can tell what it is instead."""
+        return None
+
+    def files(self, path: Path) -> tuple[Path, ...]:
+        """All files that the trace is read from, in an order that does not depend on the machine."""
+        return (path,)
+
+    def ranks(self, path: Path) -> tuple[str, ...]:  # noqa: ARG002 (most files hold one)
+        """What the file calls each of the ranks that it holds, where it tells without being read as a whole; empty
+        where it holds one, or does not tell. Raises InputError as `read` does."""
+        return ()
 
     def parts(self, path: Path) -> int:  # noqa: ARG002 (most formats are read in one piece)
         """In how many parts the file is worth reading at once."""
         return 1
 
     @abstractmethod
-    def read(self, path: Path, facts: Facts, part: Part) -> Iterator[Batch]:
+    def read(self, path: Path, facts: Facts, part: Part, rank: str | None = None) -> Iterator[Batch]:
         """The rows of a part, a batch at a time; `facts` is filled in and is whole when the iterator ends.
+
+        `rank` is one of `ranks`, whose rows alone are read; None: whatever the format takes the file to be a trace of.
 
         Raises InputError when the file is not of this format or nothing in it can be read. What else is wrong with it
         is counted in `facts`.
         """
+
+    def join(self, facts: Facts) -> Iterator[Batch]:  # noqa: ARG002 (most formats are read in one piece)
+        """What only several parts together tell, asked for once `facts` holds what all of them say; a file that is read
+        in one part has it among the rows of that part."""
+        return iter(())

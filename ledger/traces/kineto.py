@@ -17,6 +17,7 @@ import msgspec
 from ledger.errors import InputError
 from ledger.traces.chunks import Chunks, NoEventsError
 from ledger.traces.interface import Batch, Facts, Format, Part, rank_in_name
+from ledger.traces.kineto_ranges import joined, whole_ranges
 from ledger.traces.kineto_rows import Columns
 from ledger.traces.kineto_text import decode, last_events
 from ledger.traces.kineto_values import UNREADABLE, whole
@@ -42,20 +43,23 @@ class Kineto(Format):
         """Two where the file is large: more processes than that would wait for each other's decompression."""
         return 2 if path.stat().st_size > WORTH_SHARING else 1
 
-    def read(self, path: Path, facts: Facts, part: Part) -> Iterator[Batch]:
+    def read(self, path: Path, facts: Facts, part: Part, rank: str | None = None) -> Iterator[Batch]:  # noqa: ARG002
         """The events of one part. Raises InputError on JSON without trace events."""
         source = Source(path)
         chunks = Chunks(source, part)
         columns = Columns(facts)
         try:
             for count, chunk in enumerate(chunks):
-                yield from columns.batches(decode(chunk, facts), part.number + part.of * count)
+                place = part.number + part.of * count
+                yield from columns.batches(whole_ranges(decode(chunk, facts), place, facts), place)
         except NoEventsError as error:
             raise (_nothing(path, source.cut) if source.cut else _unrelated(path, error)) from None
         if part.number:
             return
         rows, tail, ended = last_events(chunks.rest, facts)
-        yield from columns.batches(rows, _LAST)
+        yield from columns.batches(whole_ranges(rows, _LAST, facts), _LAST)
+        if part.of == 1:
+            yield from self.join(facts)
         if source.cut or not ended:
             facts.cut = source.cut or "the JSON ends before its events do"
             if facts.total == sum(facts.lost.values()):
@@ -63,6 +67,11 @@ class Kineto(Format):
         if facts.total and facts.lost["is not an object"] == facts.total:
             raise _unrelated(path)
         _note_ranks(facts, _distributed(chunks.head, tail), path)
+
+    def join(self, facts: Facts) -> Iterator[Batch]:
+        """The ranges of which two pieces tell an end each."""
+        if facts.halves:
+            yield from Columns(facts).batches(joined(facts), _LAST + 1)
 
 
 def _nothing(path: Path, cut: str) -> InputError:

@@ -55,6 +55,7 @@ class Args(
     msgspec.Struct,
     frozen=True,
     gc=False,
+    omit_defaults=True,
     rename={
         "external": "External id",
         "blocks": "blocks per SM",
@@ -119,14 +120,14 @@ class Rows:
     allocations: Sequence[Args]
     untimed: int
     """Events that carry no duration by nature, instants too."""
-    halves: int
-    """Events that tell one end of a range."""
+    halves: Sequence[Any]
+    """Events that tell one end of a range: `ledger.traces.kineto_ranges.Half`."""
 
     @classmethod
     def none(cls) -> Self:
         """No rows."""
         empty = np.empty(0, dtype=np.int64)
-        return cls((), (), (), (), empty, empty, (), empty, (), 0, 0)
+        return cls((), (), (), (), empty, empty, (), empty, (), 0, ())
 
     def only(self, kept: npt.NDArray[np.bool_]) -> Self:
         """Some of the timed events."""
@@ -209,8 +210,6 @@ class Columns:
     def batches(self, rows: Rows, place: int) -> Iterator[Batch]:
         """At most one batch."""
         self.facts.untimed += rows.untimed
-        if rows.halves:
-            self.facts.lost["begins or ends a range of which the other end is elsewhere (ph B, E)"] += rows.halves
         rows = self._readable(rows)
         memory = _memory(rows.allocated_at, rows.allocations, self.facts)
         if not rows.cat:

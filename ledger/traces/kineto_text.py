@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from ledger.traces.chunks import SEAM
 from ledger.traces.interface import ABSENT, Facts, Int64
+from ledger.traces.kineto_ranges import Half
 from ledger.traces.kineto_rows import MISSING, Args, Rows
 from ledger.traces.kineto_values import UNREADABLE, decoded, whole
 
@@ -73,8 +74,15 @@ class _ExactInstant(msgspec.Struct, gc=False, tag_field="ph", tag="i"):
 class _Begin(msgspec.Struct, gc=False, tag_field="ph", tag="B"):
     """A range of which another event tells the end."""
 
+    name: str = ""
+    cat: str = ""
+    pid: Any = None
+    tid: Any = None
+    ts: msgspec.Raw = _NULL
+    args: Args = Args()
 
-class _End(msgspec.Struct, gc=False, tag_field="ph", tag="E"):
+
+class _End(_Begin, gc=False, tag_field="ph", tag="E"):
     """The end of such a range."""
 
 
@@ -133,7 +141,11 @@ def decode(chunk: bytes, facts: Facts) -> Rows:
         return _salvaged(chunk[1:-1], facts)
     facts.total += len(events)
     types = Counter(map(type, events))
-    halves = types[_Begin] + types[_End]
+    halves = [
+        _half(each, type(each) is _Begin, each.args)
+        for each in (events if types[_Begin] or types[_End] else ())
+        if isinstance(each, _Begin)
+    ]
     return Rows(
         [each.cat for each in timed],
         [each.name for each in timed],
@@ -144,9 +156,15 @@ def decode(chunk: bytes, facts: Facts) -> Rows:
         [each.args for each in timed],
         at_ns,
         [each.args for each in moments],
-        len(events) - len(timed) - halves,
+        len(events) - len(timed) - len(halves),
         halves,
     )
+
+
+def _half(event: Any, begins: bool, args: Args) -> Half:
+    at = nanoseconds(bytes(event.ts))
+    process, thread, name, category = (_word(each) for each in (event.pid, event.tid, event.name, event.cat))
+    return Half(begins, process, thread, name, category, MISSING if at is None else at, args)
 
 
 def _exact_times(events: list[Any]) -> tuple[Int64, Int64, Int64]:
@@ -258,7 +276,7 @@ def _salvaged(text: bytes, facts: Facts, *, cut: bool = False) -> Rows:
         facts.lost["is of no phase (ph) that is known"] += odd
     timed = [each for each in found if each.ph == "X"]
     moments = [each for each in found if each.ph == "i" and each.name == _ALLOCATION]
-    halves = sum(each.ph in ("B", "E") for each in found)
+    halves = [_half(each, each.ph == "B", _arguments(bytes(each.args))) for each in found if each.ph in ("B", "E")]
     return Rows(
         cat=[_word(each.cat) for each in timed],
         name=[_word(each.name) for each in timed],
@@ -269,7 +287,7 @@ def _salvaged(text: bytes, facts: Facts, *, cut: bool = False) -> Rows:
         args=[_arguments(bytes(each.args)) for each in timed],
         allocated_at=_or_missing(nanoseconds(bytes(each.ts)) for each in moments),
         allocations=[_arguments(bytes(each.args)) for each in moments],
-        untimed=len(found) - len(timed) - halves - odd,
+        untimed=len(found) - len(timed) - len(halves) - odd,
         halves=halves,
     )
 

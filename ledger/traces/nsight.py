@@ -2,8 +2,8 @@
 
 Schema: https://docs.nvidia.com/nsight-systems/2021.5/nsys-exporter/exported_data.html; newer versions comment it in the
 export itself (`sqlite3 FILE .schema`). Times are nanoseconds already. An export may hold many processes and devices, a
-trace is one rank: so the rank with the most device time is read, one process on one device, with all processes that
-launched no device work; what that leaves out is said in `Facts.notes` and in no count.
+trace is one rank: one process on one device, with all processes that launched no device work. Unless one is asked for
+it is the rank with the most device time; what that leaves out is said in `Facts.notes` and in no count.
 
 Read are kernels, copies, fills, whole CUDA graphs, runtime and driver calls, and NVTX ranges. The rest is not work:
 synchronization records repeat the calls that waited; sampling, scheduling and metrics have no duration.
@@ -26,7 +26,7 @@ import pyarrow as pa
 from ledger.errors import InputError
 from ledger.traces.classes import Role, table
 from ledger.traces.interface import CALLS, EVENTS, Batch, Facts, Format, Int64, Kind, Part, rank_in_name
-from ledger.traces.nsight_database import EXPORT, MAGIC, opened, query
+from ledger.traces.nsight_database import EXPORT, MAGIC, opened, other_than_export, query
 
 REPORTS = (".nsys-rep", ".qdrep", ".qdstrm")
 """What Nsight Systems itself writes: only its own tools can read it."""
@@ -56,17 +56,32 @@ class Nsight(Format):
     name: ClassVar[str] = "Nsight Systems SQLite export (.sqlite)"
 
     def recognises(self, path: Path, head: bytes) -> bool:
-        """Any SQLite file, and the profiler's own reports, so that each gets an error that helps."""
-        return head.startswith(MAGIC) or (path.suffix in REPORTS and head[:1] not in (b"{", b"["))
+        """An export, damaged ones too, and the profiler's own reports, so that these get an error that helps."""
+        if head.startswith(MAGIC):
+            return other_than_export(path) is None
+        return path.suffix in REPORTS and head[:1] not in (b"{", b"[")
 
-    def read(self, path: Path, facts: Facts, part: Part) -> Iterator[Batch]:  # noqa: ARG002 (one part only)
-        """The events of one rank. Raises InputError on another SQLite file, a report, or a file that is all damaged."""
+    def refused(self, path: Path, head: bytes) -> InputError | None:
+        """Of another SQLite file, what it is."""
+        found = other_than_export(path) if head.startswith(MAGIC) else None
+        return None if found is None else InputError(found, where=str(path), todo=f"make one: {EXPORT}")
+
+    def ranks(self, path: Path) -> tuple[str, ...]:
+        """Each process with each device that it launched work on, by device."""
+        if path.suffix in REPORTS:
+            return ()
+        with opened(path) as connection:
+            return tuple(map(str, _Reader(connection, Facts()).ranks))
+
+    def read(self, path: Path, facts: Facts, part: Part, rank: str | None = None) -> Iterator[Batch]:  # noqa: ARG002
+        """The events of one rank, the busiest unless one is named. Raises InputError on another SQLite file, a report,
+        or a file that is all damaged."""
         if path.suffix in REPORTS:
             raise InputError(
                 "is an Nsight Systems report, which only nsys can read", where=str(path), todo=f"run {EXPORT} first"
             )
         with opened(path) as connection:
-            reader = _Reader(connection, facts)
+            reader = _Reader(connection, facts, rank)
             reader.note_devices()
             yield from reader.batches()
             if facts.cut and not facts.total:
@@ -105,12 +120,14 @@ class _Rank(NamedTuple):
 class _Reader:
     """Reads one rank, and counts in `facts` what cannot be read of it."""
 
-    def __init__(self, connection: sqlite3.Connection, facts: Facts) -> None:
+    def __init__(self, connection: sqlite3.Connection, facts: Facts, named: str | None = None) -> None:
         self._connection, self._facts = connection, facts
         self._strings: dict[int, str] = {}
         self._unknown: set[int] = set()
         self._values: dict[str, object] = {}
-        rank, others = self._chosen()
+        self.ranks: tuple[_Rank, ...] = ()
+        """All that the file holds."""
+        rank, others = self._chosen(named)
         own = {"process": rank.process, "device": rank.device}
         apart = [each.process for each in others if each.process != rank.process]
         multiprocessors = self._ask("multiprocessors", **own)
@@ -176,7 +193,7 @@ class _Reader:
     def _damaged(self, error: sqlite3.DatabaseError) -> None:
         self._facts.cut = f"the database is damaged ({error})"
 
-    def _chosen(self) -> tuple[_Rank, list[_Rank]]:
+    def _chosen(self, named: str | None) -> tuple[_Rank, list[_Rank]]:
         """The rank to read, and those that are left out."""
         found = []
         for process, device in self._ask("ranks"):
@@ -192,9 +209,15 @@ class _Reader:
             self._facts.notes.append("no work of a device is recorded: nsys profile --trace=cuda,nvtx records it")
             return _Rank(None, None), []
         # Rows of older versions name no process; they may belong to any.
-        best = max(found, key=lambda each: (each.process is not None, each.time))
+        told = {each.device for each in found if each.process is not None}
+        self.ranks = tuple(each for each in found if each.process is not None or each.device not in told)
+        best = next(
+            (each for each in self.ranks if str(each) == named),
+            max(found, key=lambda each: (each.process is not None, each.time)),
+        )
         others = [each for each in found if each.device != best.device or each.process not in (best.process, None)]
-        self._note_others(best, others)
+        if named is None:
+            self._note_others(best, others)
         return best, others
 
     def _note_others(self, best: _Rank, others: list[_Rank]) -> None:

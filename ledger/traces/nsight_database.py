@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from ledger import quantity
 from ledger.errors import InputError
 
 MAGIC = b"SQLite format 3\0"
@@ -55,6 +56,31 @@ _PER_BYTE = 100
 """Instructions that SQLite may run on a file: far more than reading takes, but not without end, as pages that point at
 each other could ask for."""
 _BETWEEN_CHECKS = 10**6
+
+
+_ROCPD = "rocpd_"
+_MOST_NAMED = 3
+
+
+def other_than_export(path: Path) -> str | None:
+    """What an SQLite file is that is no export, as the end of a sentence; None for an export, a damaged one too."""
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+    try:
+        _limit(connection, path)
+        connection.text_factory = lambda data: data.decode(errors="replace")
+        connection.execute("PRAGMA writable_schema = ON")  # lets a file that was cut off be read up to there
+        tables = "SELECT name FROM main.sqlite_master WHERE type = 'table' ORDER BY name LIMIT 10000"
+        names = [str(name) for (name,) in connection.execute(tables)]
+    except (sqlite3.DatabaseError, UnicodeDecodeError):  # the latter of an error's own words
+        return None
+    finally:
+        connection.close()
+    if set(names) & _PROOF:
+        return None
+    if any(name.startswith(_ROCPD) for name in names):
+        return "is a rocpd database of ROCm's profiler, which is not read, and no export of Nsight Systems"
+    some = ", ".join(quantity.shown(name) for name in names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+    return f"is an SQLite file with {f'tables {some}' if names else 'no table'}, but no export of Nsight Systems"
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ledger.traces.interface import ABSENT, Int64, Kind
 from ledger.traces.nesting import nest
 from ledger.traces.trace import Trace
+from ledger.traces.work import free_slabs, slabs
 
 NONE = -1
 """Where no operator is known."""
@@ -43,14 +44,35 @@ def _by_external(trace: Trace) -> Int64:
 
 def matching(ids: Int64, sources: Int64, asking: Int64) -> Int64:
     """For each of the events `asking`: the first of the events `sources` with the same id, or NONE."""
-    sources = sources[ids[sources] != ABSENT]
     asked = ids[asking]
+    known = asked[asked != ABSENT]
+    if not known.size or not sources.size:
+        return np.full(asking.size, NONE, dtype=np.int64)
+    low, high = int(known.min()), int(known.max())
+    if high - low <= 16 * len(ids) + 1024:
+        return _by_table(ids, sources, asked, low, high)
+    sources = sources[ids[sources] != ABSENT]
     if not sources.size:
         return np.full(asking.size, NONE, dtype=np.int64)
     sources = sources[np.argsort(ids[sources], kind="stable")]
     told = ids[sources]
     place = np.minimum(np.searchsorted(told, asked), told.size - 1)
     return np.where((told[place] == asked) & (asked != ABSENT), sources[place], NONE)
+
+
+def _by_table(ids: Int64, sources: Int64, asked: Int64, low: int, high: int) -> Int64:
+    """The same where the ids that are asked for lie close together, by a table of all of them."""
+    first = np.full(high - low + 1, NONE, dtype=np.int32)
+    for slab in slabs(sources.size, backwards=True):  # of several with one id the first counts
+        mine = sources[slab][::-1]
+        told = ids[mine]
+        near = (told >= low) & (told <= high) & (told != ABSENT)
+        first[told[near] - low] = mine[near]
+    found = np.full(asked.size, NONE, dtype=np.int64)
+    for slab in slabs(asked.size):
+        known = asked[slab] != ABSENT
+        found[slab][known] = first[asked[slab][known] - low]
+    return found
 
 
 def _if_around(trace: Trace, operator: Int64, call: Int64) -> Int64:
@@ -67,7 +89,10 @@ def _around(trace: Trace, calls: Int64) -> Int64:
     found = np.full(calls.size, NONE, dtype=np.int64)
     operators = events.where(Kind.OP)
     for mine, theirs in _by_thread(events.track[calls], events.track[operators]):
-        found[mine] = _innermost(trace, events.start[calls[mine]], operators[theirs])
+        at = events.start[calls[mine]]
+        for slab in free_slabs(events, operators[theirs]):
+            inside = (at >= events.start[slab[0]]) & (at < events.end[slab].max())
+            found[mine[inside]] = _innermost(trace, at[inside], slab)
     return found
 
 

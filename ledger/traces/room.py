@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import tempfile
 import weakref
@@ -9,11 +10,29 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-BUDGET = 192 * 2**20
+BUDGET = 96 * 2**20
 """Bytes of columns that one trace keeps in memory."""
 _SMALL = 2**18
 """Arrays below this many bytes are not worth memory of their own."""
+_on_disk: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+"""What glibc calls it; other allocators give back by themselves."""
+
+
+def forget_pages() -> None:
+    """Let go of the pages of temporary files: their content stays, and comes back when it is looked at."""
+    for memory in list(_on_disk):
+        memory.madvise(mmap.MADV_DONTNEED)
+
+
+def trim() -> None:
+    """Give the system what was freed and is kept for later, so that one piece of work does not add to the next."""
+    forget_pages()
+    pa.default_memory_pool().release_unused()
+    if _trim is not None:
+        _trim(0)
 
 
 class Room:
@@ -44,4 +63,7 @@ class Room:
         with tempfile.TemporaryFile(prefix="stackproof-trace-") as file:
             file.truncate(count)
             self.spilled += count
-            return mmap.mmap(file.fileno(), count)
+            memory = mmap.mmap(file.fileno(), count)
+        forget_pages()
+        _on_disk.add(memory)
+        return memory

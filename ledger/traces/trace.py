@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ledger.traces.interface import ABSENT, CALLS, DEVICE_KINDS, HOST_KINDS, MEMORY, Batch, Facts, Int64, Kind
-from ledger.traces.room import Room
+from ledger.traces.room import Room, forget_pages, trim
+from ledger.traces.rows import Rows
 
 Int32 = npt.NDArray[np.int32]
 
@@ -47,7 +48,7 @@ class Events:
 
     def where(self, *kinds: Kind) -> Int64:
         """Indices of the events of these kinds."""
-        return np.flatnonzero(np.isin(self.kind, kinds)).astype(np.int64)
+        return np.flatnonzero(np.isin(self.kind, kinds)).astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,7 @@ class _Growing:
         for first in range(0, self.size, _BLOCK):
             part = whole[first : first + _BLOCK]
             part[:] = self._blocks.pop(0)[: len(part)]
+            forget_pages()
         if all(before.stop == after.start for before, after in pairwise(spans)):
             return whole
         return np.concatenate([whole[span] for span in spans], out=self._room.empty(self.size, self._dtype))
@@ -167,15 +169,14 @@ class Collecting:
         self._columns += [_Growing(self._room, np.int64, ABSENT) for _ in ("correlation", "external")]
         self._spans: list[tuple[int, slice]] = []
         self._sparse: dict[str, list[tuple[Int64, npt.NDArray[Any]] | None]] = {name: [] for name in _SPARSE}
-        self._calls: list[tuple[int, pa.RecordBatch]] = []
-        self._memory: list[tuple[int, pa.RecordBatch]] = []
+        self._calls, self._memory = Rows(self._room, CALLS), Rows(self._room, MEMORY)
 
     def add(self, batch: Batch) -> None:
         """Keep what the explanation needs of a batch."""
         if batch.calls is not None:
-            self._calls.append((batch.place, batch.calls))
+            self._calls.append(batch.place, batch.calls)
         if batch.memory is not None:
-            self._memory.append((batch.place, batch.memory))
+            self._memory.append(batch.place, batch.memory)
         if batch.events is not None:
             self._add_events(batch.events, batch.place)
 
@@ -216,6 +217,7 @@ class Collecting:
         columns = []
         while self._columns:  # one at a time, so that nothing is held twice
             columns.append(self._columns.pop(0).ordered(spans))
+        trim()
         return Trace(
             path=path,
             names=tuple(self._names),
@@ -224,8 +226,8 @@ class Collecting:
             flops=sparse["flops"],
             bytes=sparse["bytes"],
             blocks=sparse["blocks_per_sm"],
-            calls=_table(self._calls, CALLS),
-            memory=_table(self._memory, MEMORY),
+            calls=self._calls.table(),
+            memory=self._memory.table(),
             facts=facts,
             room=self._room,
         )
@@ -292,8 +294,3 @@ def _sparse(found: list[tuple[Int64, npt.NDArray[Any]] | None], lengths: list[in
             values.append(given[1])
         first += length
     return Sparse(np.concatenate(places), np.concatenate(values))
-
-
-def _table(batches: list[tuple[int, pa.RecordBatch]], schema: pa.Schema) -> pa.Table:
-    ordered = [rows for _, rows in sorted(batches, key=lambda each: each[0])]
-    return pa.Table.from_batches(ordered, schema).unify_dictionaries()

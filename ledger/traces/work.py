@@ -16,6 +16,7 @@ from ledger.traces.classes import CLASSES, ClassTable, Role
 from ledger.traces.interface import Int64, Kind
 from ledger.traces.intervals import Booleans
 from ledger.traces.nesting import nest
+from ledger.traces.room import forget_pages
 from ledger.traces.trace import Events, Trace
 
 COMMUNICATION = len(CLASSES)
@@ -37,9 +38,13 @@ SLAB = 2**18
 """Events that are worked on at once, so that what it takes in memory does not grow with the trace."""
 
 
-def slabs(size: int) -> Iterator[slice]:
-    """Slices that cover `size` events, SLAB at a time."""
-    return (slice(first, first + SLAB) for first in range(0, size, SLAB))
+def slabs(size: int, *, backwards: bool = False) -> Iterator[slice]:
+    """Slices that cover `size` events, SLAB at a time; between them, pages of columns on disk are let go of."""
+    firsts = range(0, size, SLAB)
+    for first in reversed(firsts) if backwards else firsts:
+        yield slice(first, first + SLAB)
+        if size > SLAB:
+            forget_pages()
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ def slabs_on_host(trace: Trace, table: ClassTable) -> Iterator[Work]:
     marked = np.array(marks or [False], dtype=np.bool_)[events.name] if len(events) else np.empty(0, dtype=np.bool_)
     chosen = np.flatnonzero((events.kind == Kind.OP) | ((events.kind == Kind.ANNOTATION) & marked))
     for track in _by_track(events.track[chosen]):
-        for slab in _slabs(events, chosen[track]):
+        for slab in free_slabs(events, chosen[track]):
             yield Work(*_innermost(trace, slab, codes))
 
 
@@ -110,7 +115,7 @@ def _host_code(name: str, table: ClassTable) -> int:
     return _INHERIT if kind is None else CLASSES.index(kind)
 
 
-def _slabs(events: Events, thread: Int64) -> Iterator[Int64]:
+def free_slabs(events: Events, thread: Int64) -> Iterator[Int64]:
     """One thread's events in the order of their start, cut where nothing is open, in about SLAB at a time."""
     thread = thread[np.argsort(events.start[thread], kind="stable")]
     first = 0

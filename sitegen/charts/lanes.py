@@ -1,12 +1,14 @@
 """One step of a trace as lanes of pieces: what the timeline draws.
 
+A piece is of one of the kinds of `sitegen.charts.palette`: a class of compute as the breakdown counts it,
+communication, a copy, a wait for input, or an operator of the host.
+
 With a device in the trace its streams come first, then what the host called at top level; without one, the threads of
 the host with the self time of their operators. In both the lane with the most work stands first.
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -14,32 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ledger.plain_text import neutral
-from ledger.traces.breakdown import Breakdown, Step
+from ledger.traces.breakdown import Breakdown, Step, worked
 from ledger.traces.classes import Role, table
-from ledger.traces.interface import DEVICE_KINDS, Int64, Kind
+from ledger.traces.interface import Int64, Kind
 from ledger.traces.intervals import union_of
 from ledger.traces.trace import Events, Trace, Track
-from ledger.traces.work import COMMUNICATION, INPUT_WAIT, Codes, Work, on_host
+from ledger.traces.work import INPUT_WAIT, Codes, Work, on_host
+from sitegen.charts.palette import HOST
 
 MOST_STREAMS = 6
 MOST_THREADS = 4
 """Lanes of the host below those of a device; without a device there may be as many as streams."""
-
-
-class Class(enum.IntEnum):
-    """What a piece is, in the order of the legend."""
-
-    COMPUTE = 0
-    COMMUNICATION = 1
-    COPY = 2
-    INPUT_WAIT = 3
-    HOST = 4
-    """A host operator, where the device's work is shown beside it."""
-
-    @property
-    def title(self) -> str:
-        """For people."""
-        return "host operator" if self is Class.HOST else self.name.lower().replace("_", " ")
 
 
 @dataclass(frozen=True)
@@ -50,12 +37,12 @@ class Lane:
     start: Int64
     end: Int64
     kind: Codes
-    """Class of each piece."""
+    """Code of each piece, an index into `palette.NAMES`."""
     name: Int64
     """Index into the trace's names."""
 
-    def busy(self, kind: Class | None = None) -> int:
-        """Nanoseconds in which a piece of a class, or any, runs."""
+    def busy(self, kind: int | None = None) -> int:
+        """Nanoseconds in which a piece of a kind, or any, runs."""
         chosen = np.ones(len(self.start), dtype=np.bool_) if kind is None else self.kind == kind
         return union_of(self.start[chosen], self.end[chosen]).length
 
@@ -82,9 +69,12 @@ def lanes_of(trace: Trace, found: Breakdown) -> Lanes | None:
     step = sorted(found.steps, key=lambda each: each.duration)[(len(found.steps) - 1) // 2]
     span = (min(step.annotated[0], step.window[0]), max(step.annotated[1], step.window[1]))
     inside = _inside(trace, span)
-    groups = [_device(inside), _host(inside)] if trace.has_device else [_threads(inside)]
+    if trace.has_device:
+        groups = [(trace, _device(trace, span)), (inside, _host(inside))]
+    else:
+        groups = [(inside, on_host(inside, table()))]
     most = (MOST_STREAMS, MOST_THREADS)
-    full = [sorted(_lanes(inside, work, span), key=lambda lane: -lane.busy()) for work in groups]
+    full = [sorted(_lanes(*group, span), key=lambda lane: -lane.busy()) for group in groups]
     shown = [lane for group, limit in zip(full, most, strict=False) for lane in group[:limit]]
     if not shown:
         return None
@@ -107,27 +97,14 @@ def _inside(trace: Trace, span: tuple[int, int]) -> Trace:
     return replace(trace, events=kept)
 
 
-def _device(trace: Trace) -> Work:
-    """Kernels, copies and fills."""
-    events = trace.events
-    chosen = events.where(*DEVICE_KINDS)
-    communicates = _named(trace, Role.COMMUNICATION)[chosen]
-    code = np.where(communicates, Class.COMMUNICATION, Class.COMPUTE)
-    code = np.where(events.kind[chosen] == Kind.KERNEL, code, Class.COPY)
-    return Work(events.start[chosen], events.end[chosen], chosen, code.astype(np.int8))
-
-
-def _threads(trace: Trace) -> Work:
-    found = on_host(trace, table())
-    return replace(found, code=_classes(found.code))
-
-
-def _classes(code: Codes) -> Codes:
-    """The class of each code of `ledger.traces.work` that the host's work has."""
-    found = np.full(len(code), Class.COMPUTE, dtype=np.int8)
-    found[code == COMMUNICATION] = Class.COMMUNICATION
-    found[code == INPUT_WAIT] = Class.INPUT_WAIT
-    return found
+def _device(trace: Trace, span: tuple[int, int]) -> Work:
+    """Kernels, copies and fills within the span. A class may hang on the launch, which may lie before the span."""
+    found = []
+    for work in worked(trace):
+        chosen = (work.start < span[1]) & (work.end > span[0])
+        found.append([column[chosen] for column in (work.start, work.end, work.event, work.code)])
+    start, end, event, code = map(np.concatenate, zip(*found, strict=True))
+    return Work(start, end, event, code)
 
 
 def _host(trace: Trace) -> Work:
@@ -137,7 +114,7 @@ def _host(trace: Trace) -> Work:
     chosen = np.flatnonzero((events.kind == Kind.OP) | ((events.kind == Kind.ANNOTATION) & is_wait))
     order = chosen[np.lexsort((-events.end[chosen], events.start[chosen], events.track[chosen]))]
     kept = order[_is_outermost(events, order)]
-    code = np.where(is_wait[kept], Class.INPUT_WAIT, Class.HOST).astype(np.int8)
+    code = np.where(is_wait[kept], INPUT_WAIT, HOST).astype(np.int8)
     return Work(events.start[kept], events.end[kept], kept.astype(np.int64), code)
 
 

@@ -8,13 +8,11 @@ from typing import Any
 
 from sitegen.charts.chart import WIDTH, Chart, axis, layout
 from sitegen.charts.draw import draw
+from sitegen.charts.palette import PART_PATTERNS, number_of
 from sitegen.charts.scale import Axis, Unit, padded, unit_for
-from sitegen.comparison.accounting import PARTS
-from sitegen.comparison.request_accounting import PHASES
 from sitegen.comparison.verdict import Part, Verdict
 from sitegen.format import difference, seconds, share
 
-PATTERNS = ("", "/", "x", "-", ".", "\\", "+")
 BAR = 46
 
 
@@ -99,14 +97,6 @@ def _top(verdict: Verdict) -> list[Part]:
     return [part for part in verdict.accounting.parts if part.parent is None]
 
 
-def _number(part: Part) -> int:
-    """What picks colour and pattern: the same for a part on every page, and for the pieces of a timeline."""
-    for known in (PARTS, PHASES):
-        if part.id in known:
-            return known.index(part.id) + 1
-    return len(PARTS) + 1
-
-
 def _one(verdict: Verdict) -> str:
     return "traced step" if verdict.accounting.per == "step" else verdict.accounting.per
 
@@ -121,7 +111,7 @@ def _words(part: Part, side: int, total: float) -> str:
 
 
 def _bar(part: Part, sides: tuple[str, str], unit: Unit, totals: list[float]) -> dict[str, Any]:
-    amounts, number = [_of(part, side) for side in (0, 1)], _number(part)
+    amounts, number = [_of(part, side) for side in (0, 1)], number_of(part.id)
     return {
         "type": "bar",
         "orientation": "h",
@@ -135,7 +125,7 @@ def _bar(part: Part, sides: tuple[str, str], unit: Unit, totals: list[float]) ->
             "color": f"var(--sp-part-{number})",
             "line": {"color": "var(--sp-paper)", "width": 1},
             "pattern": {
-                "shape": PATTERNS[number - 1],
+                "shape": PART_PATTERNS[number - 1],
                 "fillmode": "overlay",
                 "fgcolor": "rgba(255,255,255,0.45)",
                 "solidity": 0.2,
@@ -168,7 +158,7 @@ def _bars_svg(parts: list[Part], sides: tuple[str, str], unit: Unit, totals: lis
         for part in parts:
             amount = unit(_of(part, side) or 0.0)
             start, end = x.at(position), x.at(position + amount)
-            segments.append(Segment(_number(part), part.title, start, round(end - start, 1)))
+            segments.append(Segment(number_of(part.id), part.title, start, round(end - start, 1)))
             position += amount
         bars.append((name, seconds(totals[side]) if totals[side] else "no trace", segments))
     return draw(
@@ -177,7 +167,7 @@ def _bars_svg(parts: list[Part], sides: tuple[str, str], unit: Unit, totals: lis
         bar=BAR,
         x=x,
         bars=bars,
-        parts=[(_number(part), part.title) for part in parts],
+        parts=[(number_of(part.id), part.title) for part in parts],
         unit=unit.name,
     )
 

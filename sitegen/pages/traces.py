@@ -15,6 +15,7 @@ from ledger.errors import EvidenceError, InputError
 from ledger.run_folder import RunFolder
 from ledger.traces.breakdown import explain
 from ledger.traces.derived import kept
+from ledger.traces.integrity import DEFINITIONS
 from ledger.workspace import CONFIG, Workspace
 from sitegen import charts
 from sitegen.charts.lanes import lanes_of
@@ -57,6 +58,8 @@ class Traces:
     files: tuple[TraceFile, ...]
     across: tuple[Row, ...]
     """Findings about the ranks together."""
+    meanings: tuple[tuple[str, str], ...]
+    """The code of each kind of finding on the page, and what it means."""
     picture: Timeline | None
     why_not: str | None
     """Why there is no picture."""
@@ -97,7 +100,12 @@ def traces_of(folder: RunFolder, files: Iterable[Published], facts: Snapshot, ca
     first = next((each.file for each in found if each.usable), None)
     if first is not None:
         picture, why_not = _picture(folder.run_id, first, cache), "the trace holds no step with work in it"
-    return Traces(found, across, picture, None if picture else why_not)
+    return Traces(found, across, _meanings(rows), picture, None if picture else why_not)
+
+
+def _meanings(rows: list[Row]) -> tuple[tuple[str, str], ...]:
+    found = {row["code"] for row in rows}
+    return tuple((code, meaning) for code, meaning in DEFINITIONS.items() if code in found)
 
 
 def _trace_file(file: Published, rows: list[Row]) -> TraceFile:

@@ -50,6 +50,15 @@ def test_pages_load_cleanly_and_fit_the_screen(browser: Chromium, site: Path, wi
         assert browser.evaluate("document.documentElement.scrollWidth") <= width, name
 
 
+@pytest.mark.parametrize("width", [700, 750, 800])
+def test_pages_fit_on_paper(browser: Chromium, site: Path, width: int) -> None:
+    for name in [*pages(site), *(path.relative_to(site).as_posix() for path in site.glob("runs/*/index.html"))]:
+        browser.open((site / name).as_uri(), width)
+        browser.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+        browser.print_media()
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width, name
+
+
 def test_the_figure_has_a_dot_for_every_launch_and_leads_to_its_run(browser: Chromium, site: Path) -> None:
     browser.open((site / COMPARISON).as_uri())
     browser.evaluate(SCROLL)

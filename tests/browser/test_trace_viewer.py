@@ -149,6 +149,6 @@ def test_without_scripts_or_configuration_there_is_no_button(browser: Chromium, 
 def test_the_timeline_stays_inside_the_page(browser: Chromium, built: Path, width: int) -> None:
     browser.open((built / run_page(built)).as_uri(), width)
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
-    assert browser.evaluate("document.querySelectorAll('#timeline rect > title').length") > 0
-    height = browser.evaluate("document.querySelector('#timeline .sp-lane-0').getBoundingClientRect().height")
+    assert browser.evaluate("document.querySelectorAll('#timeline path > title').length") > 0
+    height = browser.evaluate("document.querySelector('#timeline path.sp-lane-gemm').getBoundingClientRect().height")
     assert height > 8

@@ -28,7 +28,7 @@ def ours(folder: Path) -> list[dict[str, Any]]:
     from ledger.traces import reading
     from ledger.traces.breakdown import explain
 
-    found, steps, traces = [], [], []
+    found, steps, ranks, calls = [], [], [], []
     with tempfile.TemporaryDirectory(prefix="stackproof-performance-", dir=folder.parent) as scratch:
         for path in _files(folder, "rank-*.json.gz"):
             trace = reading.read(path, tables=Path(scratch) / path.name)
@@ -36,12 +36,14 @@ def ours(folder: Path) -> list[dict[str, Any]]:
             _optional("integrity", "inspect", trace)
             _optional("device_use", "device_use", trace, explained)
             steps.append(explained)
-            traces.append(trace)
+            ranks.append(_optional("integrity", "rank_record", trace))
             found.append(_said(trace, explained))
-        _optional("integrity", "inspect_ranks", traces)
-        calls = _optional("collectives", "collectives", traces)
+            calls.append(_optional("collectives", "of_rank", trace, explained))
+            del trace
+        _optional("integrity", "inspect_ranks", ranks)
+        told = _optional("collectives", "across", calls)
         for each in found:
-            each["collectives"] = None if calls is None else len(calls)
+            each["collectives"] = None if told is None else len(told)
             each["metrics"] = _metrics(folder, tuple(steps))
     return found
 

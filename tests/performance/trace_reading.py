@@ -14,7 +14,6 @@ import json
 import os
 import subprocess
 import sys
-import venv
 from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
@@ -26,6 +25,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.performance import measuring  # noqa: E402 (run as a script, too)
+from tests.performance.hta_environment import hta_python  # noqa: E402
 from tests.performance.measuring import Measured  # noqa: E402
 
 OURS = "ours"
@@ -92,7 +92,7 @@ class _Session:
         self.results: dict[str, Any] = {"load_average": os.getloadavg(), "cpus": os.cpu_count(), "sizes": {}}
         self._python = dict.fromkeys((OURS, "json", "import"), sys.executable)
         if "hta" in asked.peers:
-            self._python["hta"] = _hta(asked.folder / "hta")
+            self._python["hta"] = hta_python(asked.folder / "hta")
         print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f} before the first run")
 
     def size(self, events: int) -> None:
@@ -207,21 +207,6 @@ class _Session:
             last = ran.errors.strip().rpartition("\n")[2]
             self.problems.append(f"{what} ended with {ran.status}: {last}")
         return not ran.status
-
-
-def _hta(folder: Path) -> str:
-    """The Python of an environment that has HTA, made where it is not there."""
-    python, ready = folder / "bin" / "python", folder / ".ready"
-    wanted = HERE / "requirements-hta.txt"
-    if not ready.exists() or ready.read_bytes() != wanted.read_bytes():
-        print(f"installing Holistic Trace Analysis into {folder} …", file=sys.stderr)
-        venv.create(folder, clear=True)
-        pip = [sys.executable, "-m", "pip", "--python", str(python), "--quiet", "--disable-pip-version-check"]
-        ran = subprocess.run([*pip, "install", "--no-deps", "-r", str(wanted)])
-        if ran.returncode:
-            sys.exit("Holistic Trace Analysis cannot be installed; compare without it: --peers json")
-        ready.write_bytes(wanted.read_bytes())
-    return str(python)
 
 
 def _middle(runs: list[Measured]) -> Measured:

@@ -56,6 +56,11 @@ def _covered(use: DeviceUse) -> float | Missing:
 
 
 def _bandwidth(use: DeviceUse, way: str) -> float | Missing:
+    if way in use.unsized:
+        one = use.unsized[way]
+        return Missing(
+            f"{one:,} cop{'y' if one == 1 else 'ies'} {COPIES[way]}, most by time, are recorded as of one byte"
+        )
     found = use.copies.get(way)
     return found.bytes * 1e9 / found.time if found else Missing(f"no copy {COPIES[way]} of which the bytes are known")
 
@@ -103,7 +108,7 @@ for _way, _words in COPIES.items():
         f"memcpy_bandwidth.{_way}",
         f"Copy bandwidth, {_words}",
         f"Bytes of the copies {_words} over the time that these take, each by itself; copies whose bytes are not "
-        "recorded are left out.",
+        "recorded are left out; absent where most of the time is of copies recorded as of one byte.",
         partial(_bandwidth, way=_way),
         unit="B/s",
         direction="higher",

@@ -207,3 +207,13 @@ def test_collectives_are_those_of_all_ranks(workspace: Path, ask: Ask) -> None:
     assert (row["run_id"], row["operation"], row["calls"], row["bytes"], row["peer_wait_s"]) == (
         run_id, "all_reduce", 1, 4000, None,
     )  # fmt: skip
+
+
+def test_collectives_name_the_rank_that_arrived_last(workspace: Path, ask: Ask) -> None:
+    args = {"Collective name": "allreduce", "In msg nelems": 1000, "dtype": "Float", "Group size": 1}
+    comms = event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 40, 20, 7, correlation=1, **args)
+    call = event("cuda_runtime", "cudaLaunchKernel", 30, 1, correlation=1)
+    traced(workspace, [annotation("ProfilerStep#1", 5, 100), call, comms, {**comms, "ts": 70, "args": {}}])
+    sql = "SELECT rank, peer_wait_ns, last_rank FROM collectives ORDER BY start_ns"
+    answer = ask("query", sql, "--evidence", str(workspace / "evidence"), "--format", "json")
+    assert [tuple(row.values()) for row in json.loads(answer.stdout)] == [(0, 0, 0), (0, None, None)]

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from ledger import traces
 from ledger.traces.breakdown import PARTS, Breakdown, explain
-from ledger.traces.classes import CLASSES
-from tests.ledger.traces.builder import WORKER, annotation, event, launched, op, training, write
+from ledger.traces.classes import CLASSES, table
+from ledger.traces.launching import EARLIER, UNKNOWN, launches
+from tests.ledger.traces.builder import STREAM, WORKER, annotation, event, launched, op, training, write
 
 SHARED = Path(os.environ.get("STACKPROOF_SHARED", Path(__file__).parents[4] / "shared")) / "data"
 
@@ -202,6 +203,38 @@ def test_engine_iterations_are_steps(tmp_path):
     events = [annotation(name, 100 * place, 50) for place, name in enumerate(names)]
     found = explained(tmp_path, [*events, op("aten::mm", 60, 10)])
     assert [step.duration for step in found.steps] == [50_000, 50_000]
+
+
+@pytest.mark.parametrize("name", ["step[DECODE bs=32]", "step[EXTEND bs=1 toks=512]", "step[IDLE]"])
+def test_iterations_of_sglang_are_steps_and_what_they_run_is_none(tmp_path, name):
+    inner = "execute_32_context_0(sq0)_generation_32(sq32)"
+    spans = [each for at in (0, 100) for each in (annotation(name, at, 50), annotation(inner, at + 10, 30))]
+    found = explained(tmp_path, [*spans, op("aten::mm", 60, 10)])
+    assert [(step.number, step.annotated) for step in found.steps] == [(0, (0, 50_000)), (1, (100_000, 150_000))]
+    assert table().role("step[mine]") is None
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not here")
+def test_every_real_trace_with_steps_has_them_found():
+    for path in sorted([*SHARED.glob("traces/[!d]*/*.gz"), *SHARED.glob("cpu/traces/*.gz")]):
+        assert all(step.number is not None for step in explain(traces.read(path)).steps), path.name
+
+
+def test_what_was_launched_before_the_profiler_looked_is_known_by_its_stream(tmp_path):
+    """A stream works in the order of its launches: one early copy tells nothing of another stream."""
+    copy = launched("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 11, 12, 3, 1)
+    copy[1]["tid"] = 9
+    backlog = [event("kernel", "sgemm", 20 + 10 * place, 8, STREAM, correlation=100 + place) for place in range(5)]
+    other = event("kernel", "sgemm", 5, 4, 11, correlation=200)  # of a stream that nothing is known of
+    late = event("kernel", "sgemm", 90, 8, STREAM, correlation=201)
+    steps = [annotation("ProfilerStep#1", 10, 90), annotation("ProfilerStep#2", 100, 100)]
+    known = launched("kernel", "sgemm", 30, 75, 10, 2)
+    events = [*steps, *copy, *backlog, other, *known]
+    trace = traces.read(write(tmp_path / "rank-0.json", [*events, late]))
+    assert launches(trace).tolist() == [11_000, *[EARLIER] * 6, 30_000, UNKNOWN]
+    found = explained(tmp_path, events)
+    assert found.steps[0].window == (68_000, 100_000)  # from when the device is done with the backlog
+    assert (found.steps[0].launches, found.warnings) == (2, ())
 
 
 def test_nothing_timed_has_no_steps(tmp_path):

@@ -13,7 +13,7 @@ from ledger import traces
 from ledger.traces.collective_names import element_bytes, operation_of
 from ledger.traces.collective_sizes import full, shaped
 from ledger.traces.collectives import COLLECTIVES, bus_factor, collectives
-from tests.ledger.traces.builder import MAIN, STREAM, WORKER, annotation, event, op
+from tests.ledger.traces.builder import MAIN, STREAM, WORKER, annotation, event, launched, op
 from tests.ledger.traces.collective_builder import KERNEL, collective, rank, rows, told
 
 SHARED = Path(os.environ.get("STACKPROOF_SHARED", Path(__file__).parents[4] / "shared")) / "data"
@@ -77,6 +77,14 @@ def test_what_was_launched_before_the_profiler_looked_is_of_no_step(tmp_path):
     unknown = event("kernel", KERNEL, 300, 10, STREAM, correlation=8)
     found = rows(rank(tmp_path, 0, [leftover, *collective(100, 150, 1), unknown]))
     assert [(row["step"], row["in_steps"]) for row in found] == [(None, False), (1, True), (1, True)]
+
+
+def test_what_was_launched_before_is_told_by_its_stream(tmp_path):
+    copy = launched("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 10, 12, 3, 50)
+    copy[1]["tid"] = 9
+    leftover = event("kernel", KERNEL, 50, 10, STREAM, correlation=7)
+    found = rows(rank(tmp_path, 0, [*copy, leftover, *collective(100, 150, 1)]))
+    assert [(row["step"], row["in_steps"]) for row in found] == [(None, False), (1, True)]
 
 
 def test_the_table_has_its_schema_with_and_without_rows(tmp_path):

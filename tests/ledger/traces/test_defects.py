@@ -215,13 +215,6 @@ def test_ids_of_all_kinds(tmp_path):
     assert found.tracks[found.events.track[2]].thread == "4294967295"
 
 
-def test_ranges_told_by_two_events_are_counted_not_dropped_in_silence(tmp_path):
-    halves = [{"ph": "B", "name": "x", "ts": 1, "pid": 1, "tid": 1}, {"ph": "E", "ts": 2, "pid": 1, "tid": 1}]
-    found = read(tmp_path, text_of([*EVENTS, *halves]))
-    assert found.facts.lost.total() == 2
-    assert len(found.events) == len(EVENTS)
-
-
 def test_mostly_metadata_is_no_defect(tmp_path):
     metadata = [{"name": "process_name", "ph": "M", "ts": 0, "pid": 1, "tid": 0, "args": {"name": "python"}}] * 60
     found = read(tmp_path, text_of([*metadata, *EVENTS]))

@@ -11,6 +11,7 @@ from ledger import traces
 from ledger.metrics.derive import derive
 from ledger.traces.breakdown import explain
 from ledger.traces.device_use import Copies, Memory, device_use
+from ledger.traces.integrity import inspect
 from tests.factory import make_run
 from tests.ledger.traces.builder import annotation, event, launched, training, write
 
@@ -103,6 +104,24 @@ def test_copies_are_counted_by_direction_and_only_where_their_bytes_are_known(tm
         ],
     )
     assert found.copies == {"htod": Copies(2, 8000, 8_000)}
+
+
+def test_copies_recorded_as_of_one_byte_have_no_size_where_they_take_most_of_the_time(tmp_path):
+    placeholders = [event("gpu_memcpy", HTOD, 10 + 20 * place, 10, 7, bytes=1) for place in range(5)]
+    sized = [event("gpu_memcpy", HTOD, 120, 10, 7, bytes=4000), event("gpu_memcpy", DTOD, 140, 5, 7, bytes=500)]
+    flag = event("gpu_memcpy", DTOD, 150, 1, 7, bytes=1)
+    found = used(tmp_path, [STEP, *placeholders, *sized, flag])
+    assert found.copies == {"dtod": Copies(2, 501, 6_000)}
+    assert found.unsized == {"htod": 5}
+    record = inspect(traces.read(write(tmp_path / "rank-0.json", [STEP, *placeholders, *sized, flag])))
+    (finding,) = [each for each in record.findings if each.code == "one_byte_copies"]
+    assert (finding.count, finding.gates) == (5, False)
+    values = rows(tmp_path, [STEP, *launched("kernel", "k", 1, 2, 5, 1), *placeholders, *sized])
+    assert (values["memcpy_bandwidth.htod"].value, values["memcpy_bandwidth.htod"].missing_reason) == (
+        None,
+        "5 copies from the host to the device, most by time, are recorded as of one byte",
+    )
+    assert values["memcpy_bandwidth.dtod"].value == pytest.approx(500 / 5e-6)
 
 
 def test_memory_is_what_the_allocator_says_and_what_grew_since(tmp_path):

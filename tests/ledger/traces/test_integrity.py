@@ -8,11 +8,15 @@ import pytest
 
 from ledger import traces
 from ledger.traces.breakdown import explain
-from ledger.traces.integrity import DEFINITIONS, Finding, inspect, inspect_ranks
+from ledger.traces.integrity import DEFINITIONS, Finding, inspect, inspect_ranks, rank_record
 from tests.ledger.traces.builder import STREAM, annotation, event, launched, op, training, write
 
 SHARED = Path(os.environ.get("STACKPROOF_SHARED", Path(__file__).parents[4] / "shared")) / "data"
 STEP = annotation("ProfilerStep#1", 0, 10_000)
+
+
+def _together(traces):
+    return inspect_ranks([rank_record(each) for each in traces])
 
 
 def trace(tmp_path: Path, events: list[Any], rank: int = 0, size: int | None = None) -> traces.reading.Trace:
@@ -177,21 +181,21 @@ def test_losing_more_than_one_percent_gates(tmp_path):
 
 def test_ranks_that_are_missing_twice_or_of_another_run(tmp_path):
     two = [trace(tmp_path, training(), rank, size=4) for rank in (0, 2)]
-    (missing,) = inspect_ranks(two)
+    (missing,) = _together(two)
     assert (missing.code, missing.count, missing.gates) == ("ranks_missing", 2, False)
-    codes = {each.code for each in inspect_ranks([two[0], two[0]])}
+    codes = {each.code for each in _together([two[0], two[0]])}
     assert codes == {"ranks_duplicated", "ranks_missing"}
     other = trace(tmp_path, training(), 1, size=8)
-    assert [each.code for each in inspect_ranks([two[0], other])] == ["world_sizes_differ"]
-    assert inspect_ranks([trace(tmp_path, training(), rank, size=2) for rank in (0, 1)]) == ()
+    assert [each.code for each in _together([two[0], other])] == ["world_sizes_differ"]
+    assert _together([trace(tmp_path, training(), rank, size=2) for rank in (0, 1)]) == ()
 
 
 def test_clocks_that_are_shifted(tmp_path):
     late = [each | {"ts": each["ts"] + 5000} for each in training()]
-    (finding,) = inspect_ranks([trace(tmp_path, training(), 0), trace(tmp_path, late, 1)])
+    (finding,) = _together([trace(tmp_path, training(), 0), trace(tmp_path, late, 1)])
     assert (finding.code, finding.gates) == ("clocks_shifted", False)
     little = [each | {"ts": each["ts"] + 3} for each in training()]
-    assert inspect_ranks([trace(tmp_path, training(), 0), trace(tmp_path, little, 1)]) == ()
+    assert _together([trace(tmp_path, training(), 0), trace(tmp_path, little, 1)]) == ()
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not here")

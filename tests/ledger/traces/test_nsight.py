@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ledger import traces
 from ledger.commands.trace import command
 from ledger.errors import InputError
+from ledger.traces import reading
 from ledger.traces.breakdown import explain
 from ledger.traces.cache import cached
 from ledger.traces.classes import Role, table
@@ -276,12 +277,46 @@ def test_nothing_of_the_files_own_is_run(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["t.sqlite"]
 
 
-def test_another_sqlite_file_is_told_apart(tmp_path):
+@pytest.mark.parametrize(
+    ("tables", "found"),
+    [
+        (
+            ("places",),
+            r"is an SQLite file with tables 'places', but no export of Nsight Systems; make one: nsys export",
+        ),
+        (("b", "a", "d", "c"), "with tables 'a', 'b', 'c', …, but no export"),
+        ((), "is an SQLite file with no table, but no export"),
+        (("rocpd_string", "rocpd_op"), "is a rocpd database of ROCm's profiler, which is not read"),
+        (("rocpd_kernel_dispatch_00004b0f", "rocpd_info_agent_00004b0f"), "is a rocpd database of ROCm's profiler"),
+    ],
+)
+def test_another_sqlite_file_is_told_apart(tmp_path, tables, found):
     path = tmp_path / "places.sqlite"
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("CREATE TABLE places (start INTEGER, end INTEGER)")
-    with pytest.raises(InputError, match="is an SQLite file, but no export of Nsight Systems; make one: nsys export"):
+        connection.execute("PRAGMA user_version = 1")
+        for table in tables:
+            connection.execute(f"CREATE TABLE {table} (start INTEGER, end INTEGER)")
+    assert not Nsight().recognises(path, path.read_bytes()[:4096])
+    with pytest.raises(InputError, match=found) as error:
         traces.read(path)
+    assert "\n" not in str(error.value)
+
+
+def test_each_rank_of_a_file_is_read_apart(tmp_path):
+    path = eight_ranks().write(tmp_path / "all.sqlite")
+    found = list(reading.read_each(path, tmp_path / "tables"))
+    assert [trace.rank for trace in found] == list(range(8))
+    assert [trace.facts.share for trace in found] == [f"device {rank} of process {PID + rank}" for rank in range(8)]
+    assert [parts(explain(trace))["compute"] for trace in found] == [600 if rank == 5 else 200 for rank in range(8)]
+    assert not any(trace.facts.notes or len(trace.events) != 3 for trace in found)
+    assert len(list((tmp_path / "tables").glob("device-*-of-process-*/events-0.parquet"))) == 8
+
+
+def test_work_of_older_versions_without_a_process_is_no_rank_of_its_own(tmp_path):
+    export = training()
+    export.kernel(GEMM, 5_000, 6_000, 4_000, globalPid=None)
+    path = export.write(tmp_path / "t.sqlite", loose=True)
+    assert Nsight().ranks(path) == (f"device 0 of process {PID}",)
 
 
 @pytest.mark.parametrize("suffix", [".nsys-rep", ".qdrep"])

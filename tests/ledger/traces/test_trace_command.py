@@ -243,3 +243,27 @@ def test_real_traces_are_printed_without_a_ragged_line(path):
     assert max(map(cell_len, lines)) <= 80
     assert all(line == line.rstrip() for line in lines)
     assert data(path)["traces"][0]["duration_ns"] > 0
+
+
+def test_of_a_file_that_holds_several_ranks_each_is_printed_and_has_its_tables(tmp_path):
+    def on(process: int, rank: int) -> list:
+        events = [*device(slower=10 * rank), *all_reduce(150 + rank, 20 - rank)]
+        host = ("cuda_runtime", "cpu_op", "user_annotation")
+        return [{**each, "pid": f"rank {rank}" if each["cat"] in host else process} for each in events]
+
+    path = write(tmp_path / "all.json", [*on(0, 0), *on(1, 1)])
+    found = data(path, "--tables", tmp_path / "tables")
+    assert [(each["share"], each["rank"]) for each in found["traces"]] == [
+        ("process rank 0", 0),
+        ("process rank 1", 1),
+    ]
+    assert found["ranks"]["straggler_rank"] == 1
+    assert found["ranks"]["collectives"]["groups"][0]["peer_wait_ns"] == 1000
+    for rank in (0, 1):
+        kernels = pq.read_table(tmp_path / f"tables/all/process-rank-{rank}/kernels.parquet")
+        assert len(kernels) == 4
+    text = ran(path)
+    assert "process rank 0" in text
+    assert "process rank 1" in text
+    with pytest.raises(InputError, match="holds several ranks"):
+        ran(path, "--rank", f"{path}=3")

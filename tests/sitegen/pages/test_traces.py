@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ledger import catalog
+from ledger.traces.integrity import DEFINITIONS
 from ledger.workspace import find
 from sitegen.pages import write
 from tests.factory import make_run
@@ -76,6 +77,27 @@ def test_a_trace_that_cannot_be_read_says_why_and_has_no_picture(tmp_path: Path)
     assert "<strong>the trace cannot be read: " in text
     assert "No timeline: no trace of this run carries an explanation." in text
     assert "<svg" not in text[text.index('<h2 id="traces">') : text.index('<h2 id="samples">')]
+
+
+def test_each_kind_of_finding_is_explained_once_and_led_to(tmp_path: Path) -> None:
+    made.empty_workspace(tmp_path)
+    run = with_trace(tmp_path, [op("aten::mm", 10, 50), op("aten::mm", 10, 50)])
+    write(find(tmp_path), tmp_path / "out")
+    text = page(tmp_path / "out", run)
+    codes = re.findall(r'<div id="finding-(\w+)"><dt>', text)
+    assert set(codes) == {"no_steps", "duplicated"}
+    for code in codes:
+        assert f'<a href="#finding-{code}"' in text
+        assert text.count(f'id="finding-{code}"') == 1
+        assert html.escape(DEFINITIONS[code]) in text
+    assert set(re.findall(r'href="#finding-(\w+)"', text)) == set(codes)
+
+
+def test_a_trace_without_findings_explains_none(folder: Path, site: Path) -> None:
+    with catalog.open(folder / "evidence") as index:
+        clean = index.query("SELECT run_id FROM trace_integrity GROUP BY run_id HAVING count(code) = 0").rows
+    for (run_id,) in clean:
+        assert "What these findings mean" not in (site / f"runs/{run_id}/index.html").read_text()
 
 
 def test_names_in_a_trace_are_text(tmp_path: Path) -> None:
