@@ -57,6 +57,7 @@ class DeepSpeedAdapter(Adapter):
     name: ClassVar[str] = "deepspeed"
     workload_kinds: ClassVar[frozenset[str]] = frozenset({"train"})
     requires: ClassVar[tuple[str, ...]] = ("deepspeed", "torch")
+    install: ClassVar[str | None] = "pip install 'stackproof[deepspeed]'"
 
     def resolve(self, settings: dict[str, Any], benchmark: Benchmark) -> dict[str, Any]:
         """The settings with every default filled in. Raises SettingsError."""
@@ -75,7 +76,7 @@ class DeepSpeedAdapter(Adapter):
         """DeepSpeed and torch; a C++ compiler where extensions are built; on CUDA a GPU for each rank."""
         settings = job.settings
         return (
-            training_launch.missing_distribution(job, self.requires, "pip install 'stackproof[deepspeed]'")
+            training_launch.missing_distribution(job, self.requires, str(self.install))
             or (training_launch.missing_compiler("building DeepSpeed's extensions") if _operators(settings) else None)
             or training_launch.missing_devices(settings["device"], settings["data_parallel"])
         )

@@ -121,6 +121,10 @@ class Adapter(ABC):
     """Which `workload.kind` it can run."""
     requires: ClassVar[tuple[str, ...]]
     """Distributions whose versions, with all that they need, are the stack's software environment."""
+    any_of_requires: ClassVar[bool] = False
+    """Whether one of `requires` is enough."""
+    install: ClassVar[str | None] = None
+    """The command that adds `requires`, or the step."""
     roles: ClassVar[frozenset[Role]] = frozenset({Role.WARMUP, Role.TIMED, Role.PROFILED})
     """What launching it can be for: without a profiler there are no profiled launches."""
     client_requirements: ClassVar[Path | None] = None

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from collector.stacks import launch_files
 from collector.stacks.interface import Job, Trial
-from collector.stacks.serving import ServingAdapter, ServingSettings
+from collector.stacks.serving import OWN_ENVIRONMENT, ServingAdapter, ServingSettings
 from ledger.workloads.fields import Whole
 
 MAGIC = b"GGUF"
@@ -32,6 +32,7 @@ class LlamaCppAdapter(ServingAdapter):
 
     name: ClassVar[str] = "llamacpp"
     requires: ClassVar[tuple[str, ...]] = ("xllamacpp",)
+    install: ClassVar[str | None] = OWN_ENVIRONMENT
     settings_model: ClassVar[type[ServingSettings]] = LlamaCppSettings
     scripts: ClassVar[tuple[str, ...]] = ("llama_server.py",)
 

@@ -42,6 +42,10 @@ from ledger.workloads.serve import ServeWorkload
 SCRIPTS = ("serve.py", "drive.py", "processes.py")
 TEMPLATE = training_launch.LAUNCH / "run_serve.sh.jinja"
 PROFILED_CONCURRENCY = 1
+OWN_ENVIRONMENT = (
+    "name a requirements file with it as the stack's environment (`init --example smollm2-serving-cpu` brings some)"
+)
+"""How a server that pins much of what it needs is added."""
 
 
 class ServingSettings(BaseModel):

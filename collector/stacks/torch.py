@@ -59,6 +59,7 @@ class TorchAdapter(Adapter):
     name: ClassVar[str] = "torch"
     workload_kinds: ClassVar[frozenset[str]] = frozenset({"train"})
     requires: ClassVar[tuple[str, ...]] = ("torch",)
+    install: ClassVar[str | None] = "pip install 'stackproof[torch]'"
 
     def resolve(self, settings: dict[str, Any], benchmark: Benchmark) -> dict[str, Any]:
         """The settings with every default filled in. Raises SettingsError."""
@@ -86,7 +87,7 @@ class TorchAdapter(Adapter):
         """torch itself; for a compiled stack also a C++ compiler and Python's headers; on CUDA a GPU for each rank."""
         settings = job.settings
         return (
-            training_launch.missing_distribution(job, self.requires, "pip install 'stackproof[torch]'")
+            training_launch.missing_distribution(job, self.requires, str(self.install))
             or (training_launch.missing_compiler("torch.compile") if settings.get("compile") else None)
             or training_launch.missing_devices(settings.get("device", "cpu"), ranks(settings))
         )

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from collector.stacks import launch_files
 from collector.stacks.interface import Job, Trial
-from collector.stacks.serving import ServingAdapter, ServingSettings
+from collector.stacks.serving import OWN_ENVIRONMENT, ServingAdapter, ServingSettings
 
 
 class TransformersSettings(ServingSettings):
@@ -24,6 +24,7 @@ class TransformersAdapter(ServingAdapter):
 
     name: ClassVar[str] = "transformers"
     requires: ClassVar[tuple[str, ...]] = ("transformers", "torch")
+    install: ClassVar[str | None] = OWN_ENVIRONMENT
     settings_model: ClassVar[type[ServingSettings]] = TransformersSettings
     metrics_path: ClassVar[str | None] = None
 

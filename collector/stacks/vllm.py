@@ -12,7 +12,7 @@ from pydantic import Field
 
 from collector.stacks import launch_files
 from collector.stacks.interface import Job, MissingPrerequisite, Trial
-from collector.stacks.serving import ServingAdapter, ServingSettings
+from collector.stacks.serving import OWN_ENVIRONMENT, ServingAdapter, ServingSettings
 from ledger.run import Role
 from ledger.workloads.fields import Whole
 
@@ -43,6 +43,8 @@ class VllmAdapter(ServingAdapter):
 
     name: ClassVar[str] = "vllm"
     requires: ClassVar[tuple[str, ...]] = (CPU_PACKAGE, "vllm")
+    any_of_requires: ClassVar[bool] = True
+    install: ClassVar[str | None] = OWN_ENVIRONMENT
     repairs: ClassVar[int] = 1
     roles: ClassVar[frozenset[Role]] = frozenset({Role.TIMED, Role.PROFILED})
     settings_model: ClassVar[type[ServingSettings]] = VllmSettings
