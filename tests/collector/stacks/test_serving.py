@@ -66,7 +66,7 @@ def collect(
     stack: dict[str, Any] | None = None,
     **workload: Any,
 ) -> str:
-    settings = {"arguments": [mode], "startup_limit": "15 s"}
+    settings = {"arguments": [mode], "startup_limit": "60 s"}
     text = {
         "name": "serve",
         "question": "Which server answers best?",
@@ -202,7 +202,7 @@ def test_a_server_that_hangs_is_given_up_on_request_by_request(workspace, stackp
     ],
 )
 def test_a_server_that_dies_or_never_gets_healthy_is_a_failed_trial(workspace, stackproof, mode, reason, said):
-    limit = "1 s" if mode == "unhealthy" else "15 s"
+    limit = "1 s" if mode == "unhealthy" else "60 s"
     settings = {"arguments": [mode], "startup_limit": limit}
     collect(stackproof, stack={"adapter": "scripted", "settings": settings, "roles": ["timed"]})
     outcome = newest().run.outcome

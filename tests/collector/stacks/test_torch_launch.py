@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -99,7 +100,7 @@ def test_bfloat16_learns_too(eager, tmp_path):
     model = trial.benchmark.workload.model.model_copy(update={"precision": "bfloat16"})
     workload = trial.benchmark.workload.model_copy(update={"model": model})
     changed = trial.benchmark.model_copy(update={"workload": workload})
-    found = launch(type(trial)(changed, "one", trial.settings, trial.role, 1, "0" * 16), tmp_path)
+    found = launch(replace(trial, benchmark=changed), tmp_path)
     assert found.observed.complete
     assert steps(found)["loss"] != steps(eager)["loss"]
     assert steps(found)["loss"] == pytest.approx(steps(eager)["loss"], abs=0.1)
