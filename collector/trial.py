@@ -7,6 +7,7 @@ the workbench of a dead one goes straight to `finish`.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -220,13 +221,19 @@ def _launch(
             stderr=workbench.run / "logs/stderr.log",
             result=workbench.result,
             timeout_s=trial.benchmark.timeout,
-            variables=trial.stack.environment.variables,
+            variables={**_secrets(trial), **trial.stack.environment.variables},
             interrupts=setting.interrupts,
             python=prepared.python,
             client_python=prepared.client_python,
         ),
         started,
     )
+
+
+def _secrets(trial: Trial) -> dict[str, str]:
+    """What the adapter lets the launch see of this process's environment; it is written nowhere."""
+    names = ADAPTERS[trial.stack.adapter].secrets(trial)
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _complete_environment(run: Path) -> None:

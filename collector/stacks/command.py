@@ -25,7 +25,7 @@ from collector.stacks.interface import (
     Trial,
     WorkloadError,
 )
-from collector.stacks.launch_files import PlainValue
+from collector.stacks.launch_files import VARIABLE, PlainValue
 from ledger import quantity
 from ledger.benchmark import Benchmark
 from ledger.canonical import digest, file_digest
@@ -50,6 +50,8 @@ class CommandSettings(BaseModel):
     """Of the script."""
     files: tuple[str, ...] = ()
     """More files of the launch, from the workspace's root: copied beside the script and sealed with it."""
+    secrets: tuple[Annotated[str, Field(pattern=VARIABLE)], ...] = ()
+    """Variables of the collector's environment that the script may see, such as a token; they are never recorded."""
     parameters: dict[Annotated[str, Field(pattern=METRIC)], PlainValue] = Field(default_factory=dict)
     """The stack's settings proper: each is given as STACKPROOF_SETTING_<NAME>."""
     extract: dict[str, Extract] = Field(default_factory=dict)
@@ -103,9 +105,13 @@ class CommandAdapter(Adapter):
             "adapter": digest({"files": launched, "template": file_digest(TEMPLATE)}),
         }
 
-    def missing(self, job: Job) -> MissingPrerequisite | None:  # noqa: ARG002 (a shell is always there)
-        """Nothing that could be known beforehand."""
-        return None
+    def missing(self, job: Job) -> MissingPrerequisite | None:
+        """The script's secrets; nothing else could be known beforehand."""
+        return launch_files.missing_variable(self.secrets(job))
+
+    def secrets(self, job: Job) -> tuple[str, ...]:
+        """What the script may see of the collector's environment."""
+        return tuple(job.settings["secrets"])
 
     def write_launch(self, trial: Trial, folder: Path) -> None:
         """run.sh, the script with its files below `files/`, and trial.json with how its metrics are read."""

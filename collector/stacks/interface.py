@@ -151,6 +151,10 @@ class Adapter(ABC):
     def missing(self, job: Job) -> MissingPrerequisite | None:
         """What this machine lacks to launch the stack, or None. Its own environment, where it has one, is not asked."""
 
+    def secrets(self, job: Job) -> tuple[str, ...]:  # noqa: ARG002 (most need none)
+        """Variables of the collector's environment that the launch may see, such as a service's key; never recorded."""
+        return ()
+
     def repair(self, python: Path) -> list[str]:  # noqa: ARG002 (most need none)
         """Put right what an install of the stack's requirements leaves broken; returns what was done, a line each.
 

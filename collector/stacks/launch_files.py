@@ -10,12 +10,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from collector.stacks.interface import Job
+from collector.stacks.interface import Job, MissingPrerequisite
 from ledger import quantity
 from ledger.canonical import digest, file_digest
 from ledger.errors import InputError
 from ledger.manifest import list_files
 
+VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 MOST_INPUT_FILES = 100_000
 
 
@@ -68,6 +69,12 @@ def tree_digest(path: Path) -> str:
     if len(files) > MOST_INPUT_FILES:
         raise InputError(f"holds more than {MOST_INPUT_FILES} files", where=str(path), todo="name the files that count")
     return digest({each.relative_to(path).as_posix(): file_digest(each) for each in files if each.is_file()})
+
+
+def missing_variable(names: Iterable[str]) -> MissingPrerequisite | None:
+    """The first variable that a launch needs and this process's environment lacks."""
+    name = next((name for name in names if not os.environ.get(name)), None)
+    return MissingPrerequisite(f"the variable {name} is not set", f"export {name}=…") if name else None
 
 
 def setting_variables(parameters: Mapping[str, Any]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
+from collector.stacks import launch_files
 from collector.stacks.interface import Job, MissingPrerequisite, Trial
 from collector.stacks.serving import ServingAdapter, ServingSettings
 from ledger import quantity
@@ -54,9 +55,14 @@ class OpenAIAdapter(ServingAdapter):
         model = job.benchmark.work(ServeWorkload).model
         return str(job.settings["model_name"] or model.name or model.path)
 
-    def missing(self, job: Job) -> MissingPrerequisite | None:  # noqa: ARG002 (nothing is started)
-        """Nothing of this machine."""
-        return None
+    def secrets(self, job: Job) -> tuple[str, ...]:
+        """The variable that holds the service's key."""
+        named = job.settings["key_variable"]
+        return (named,) if named else ()
+
+    def missing(self, job: Job) -> MissingPrerequisite | None:
+        """The service's key, where one is named."""
+        return launch_files.missing_variable(self.secrets(job))
 
     def server(self, trial: Trial) -> None:
         """It is running."""

@@ -26,7 +26,7 @@ from collector.stacks.interface import (
     Trial,
     WorkloadError,
 )
-from collector.stacks.launch_files import PlainValue
+from collector.stacks.launch_files import VARIABLE, PlainValue
 from collector.stacks.task_suite import Suite
 from ledger.benchmark import Benchmark
 from ledger.canonical import digest, file_digest
@@ -66,6 +66,8 @@ class TasksSettings(BaseModel):
     """The model behind this harness, from the workspace's root; the workload's where not set. STACKPROOF_MODEL."""
     service: Service | None = None
     """Started once a launch; harnesses find it in STACKPROOF_SERVICE and OPENAI_BASE_URL."""
+    secrets: tuple[Annotated[str, Field(pattern=VARIABLE)], ...] = ()
+    """Variables of the collector's environment that harness and service may see, such as a service's key."""
     parameters: dict[Annotated[str, Field(pattern=METRIC)], PlainValue] = Field(default_factory=dict)
     """The stack's settings proper: each is given as STACKPROOF_SETTING_<NAME>."""
 
@@ -110,11 +112,15 @@ class TasksAdapter(Adapter):
             "adapter": digest({"files": launched, "scripts": scripts}),
         }
 
-    def missing(self, job: Job) -> MissingPrerequisite | None:  # noqa: ARG002 (alike for all)
-        """The tools that show what a harness changed."""
+    def missing(self, job: Job) -> MissingPrerequisite | None:
+        """The tool that shows what a harness changed, and the harness's secrets."""
         if shutil.which("diff") is None:
             return MissingPrerequisite("diff is not installed", "apt-get install diffutils")
-        return None
+        return launch_files.missing_variable(self.secrets(job))
+
+    def secrets(self, job: Job) -> tuple[str, ...]:
+        """What the harness needs to ask a service."""
+        return tuple(job.settings["secrets"])
 
     def write_launch(self, trial: Trial, folder: Path) -> None:
         """run.sh, tasks.py, the harness's files, and trial.json with the tasks but without their expected answers."""

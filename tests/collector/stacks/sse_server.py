@@ -1,7 +1,8 @@
 """A small real server that speaks OpenAI's streaming protocol, for tests: `sse_server.py PORT MODE`.
 
 MODE: good, error (HTTP 500), malformed, cut (the stream ends early), hang, slow, dies (after three answers), unhealthy,
-crash (at once), chunky (two tokens a chunk), refuses (an error object in the stream).
+crash (at once), chunky (two tokens a chunk), refuses (an error object in the
+stream), key (HTTP 401 without the key that EXPECTED_KEY holds).
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if MODE == "key" and self.headers["Authorization"] != f"Bearer {os.environ['EXPECTED_KEY']}":
+            self.send_error(401, "who are you?")
+            return
         if MODE == "error":
             self.send_error(500, "no luck")
             return

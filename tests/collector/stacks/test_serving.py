@@ -241,13 +241,21 @@ def running(mode: str = "good") -> Iterator[str]:
 
 def test_an_address_that_is_running_already_is_driven(workspace, stackproof, monkeypatch):
     monkeypatch.setenv("SERVICE_KEY", "sk-secret-0123456789abcdef")
-    with running() as address:
+    monkeypatch.setenv("EXPECTED_KEY", "sk-secret-0123456789abcdef")
+    with running("key") as address:
         settings = {"address": address, "key_variable": "SERVICE_KEY"}
         collect(stackproof, stack={"adapter": "openai", "settings": settings, "roles": ["timed"]})
     run = newest()
-    assert len(requests(run)) == 12
+    assert [row["error"] for row in requests(run)] == [None] * 12
     assert "startup_s" not in run.json("samples/summary.json")
     assert not any(b"sk-secret" in path.read_bytes() for path in run.path.rglob("*") if path.is_file())
+
+
+def test_a_key_that_is_not_set_is_told_before_anything_is_launched(workspace, stackproof, monkeypatch):
+    monkeypatch.delenv("SERVICE_KEY", raising=False)
+    settings = {"address": "http://127.0.0.1:9/v1", "key_variable": "SERVICE_KEY"}
+    told = collect(stackproof, code=2, stack={"adapter": "openai", "settings": settings, "roles": ["timed"]})
+    assert "the variable SERVICE_KEY is not set" in told
 
 
 def test_an_address_that_nobody_answers_is_a_failed_trial(workspace, stackproof):

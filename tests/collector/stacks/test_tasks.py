@@ -188,6 +188,17 @@ def test_a_service_is_started_once_and_is_gone_afterwards(workspace, stackproof)
     assert "GET" in (run.path / "logs/service.log").read_text()
 
 
+def test_a_harness_sees_the_secrets_that_are_named_and_no_others(workspace, stackproof, monkeypatch):
+    monkeypatch.setenv("SERVICE_KEY", "sk-secret-0123456789abcdef")
+    monkeypatch.setenv("OTHER_KEY", "sk-other-0123456789abcdef")
+    harness = 'test "$SERVICE_KEY" = sk-secret-0123456789abcdef && test -z "${OTHER_KEY:-}" && echo Paris'
+    harness = harness.replace("sk-secret-0123456789abcdef", '"sk-secret""-0123456789abcdef"')
+    collect(stackproof, {"harness": harness, "secrets": ["SERVICE_KEY"]}, suite={"path": "suite", "only": ["capital"]})
+    run = newest()
+    assert attempts(run)["capital"]["accepted"]
+    assert not any(b"sk-secret-0" in path.read_bytes() for path in run.path.rglob("*") if path.is_file())
+
+
 @pytest.mark.parametrize(
     ("service", "said"),
     [
