@@ -21,6 +21,8 @@ LOST_PEER = re.compile(
 """What a rank says when another is gone."""
 PREFIX = re.compile(r"^\[rank\d+\]: ?")
 """What PyTorch puts before each line of a rank's traceback."""
+ABORT = re.compile(r"terminate called |Fatal Python error: |Exception raised from ")
+"""Where a C++ library or Python itself begins to tell that the process aborts."""
 MOST_LINES = 16
 """Of the end, in all: a failed trial keeps its last 20."""
 
@@ -64,7 +66,14 @@ def last_lines(logs: Path, rank: int) -> list[str]:
     """The last lines of a rank's standard error that say something."""
     files = sorted(logs.glob(f"*/attempt_0/{rank}/stderr.log"))
     text = files[-1].read_text(errors="replace") if files else ""
-    return [PREFIX.sub("", line) for line in text.splitlines() if line.strip()][-MOST_LINES:]
+    lines = [PREFIX.sub("", line) for line in text.splitlines() if line.strip()]
+    return before_abort(lines)[-MOST_LINES:]
+
+
+def before_abort(lines: list[str]) -> list[str]:
+    """What was written before a process fell apart on its way out: that is the cause, and not the dump of its threads."""
+    fell = next((place for place, line in enumerate(lines) if ABORT.match(line)), len(lines))
+    return lines[:fell] or lines
 
 
 if __name__ == "__main__":

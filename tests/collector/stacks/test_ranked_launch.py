@@ -107,6 +107,16 @@ def changed(trial, tmp_path, before, after):
     return folder / "run.sh"
 
 
+def test_an_abort_on_the_way_out_does_not_hide_its_cause():
+    from collector.stacks.launch import launch_ranks
+
+    cause = ["Traceback (most recent call last):", "RuntimeError: DefaultCPUAllocator: not enough memory"]
+    dump = ["terminate called after throwing an instance of 'c10::Error'", "Fatal Python error: Aborted", "Thread 0x1"]
+    assert launch_ranks.before_abort([*cause, *dump]) == cause
+    assert launch_ranks.before_abort(dump) == dump
+    assert launch_ranks.before_abort(cause) == cause
+
+
 IN_A_STEP = "            loss = trainer.step("
 ON_RANK_1 = "            if place.rank == 1 and step == 3: {}\n" + IN_A_STEP
 
