@@ -71,7 +71,7 @@ def last_lines(logs: Path, rank: int) -> list[str]:
 
 
 def before_abort(lines: list[str]) -> list[str]:
-    """What was written before a process fell apart on its way out: that is the cause, and not the dump of its threads."""
+    """What was written before a process aborted on its way out: that is the cause, not the dump of its threads."""
     fell = next((place for place, line in enumerate(lines) if ABORT.match(line)), len(lines))
     return lines[:fell] or lines
 
