@@ -20,6 +20,8 @@ from ledger.plain_text import neutral
 COMMANDS = {
     "init": "collector.commands.init",
     "collect": "collector.commands.collect",
+    "workload": "collector.commands.workload",
+    "doctor": "collector.commands.doctor",
     "verify": "ledger.commands.verify",
     "query": "ledger.commands.query",
     "catalog": "ledger.commands.catalog",

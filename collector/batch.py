@@ -17,7 +17,7 @@ from collector.settled import SealedRuns
 from collector.stacks.interface import Trial
 from ledger import git, status
 from ledger.benchmark import BenchmarkFile
-from ledger.errors import GitError, InputError, PrerequisiteError
+from ledger.errors import EvidenceError, GitError, InputError, PrerequisiteError
 from ledger.run import BenchmarkOrigin, Reason, Run
 from ledger.secrets import Redactor
 from ledger.workspace import Workspace
@@ -32,6 +32,10 @@ class Options:
     profiled: int | None = None
     retry_failed: bool = False
     commit: bool = True
+    renew: frozenset[str] = frozenset()
+    """Ids of runs that are too old to settle their trials: these are launched as further attempts."""
+    besides: tuple[Path, ...] = ()
+    """Evidence of other branches: what has a run there is not launched here."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Result:
 def make_plan(workspace: Workspace, file: BenchmarkFile, options: Options) -> plan.Plan:
     """The plan that `collect` would follow now. Raises PrerequisiteError when this machine can launch nothing of it."""
     check_evidence_folder(workspace.evidence, file.benchmark.name)
-    sealed = _sealed(workspace, file)
+    sealed = sealed_runs(workspace, file, options)
     made = plan.make_plan(
         file,
         origin_of(file),
@@ -88,17 +92,18 @@ def collect(
         claims=Claims(evidence, lambda token: incoming.is_alive(evidence, token)),
         redactor=Redactor(os.environ),
         interrupts=interrupts,
+        say=progress.say,
     )
     recovery.recover(setting, progress.say)
     made = make_plan(workspace, file, options)
     for warning in made.warnings:
         progress.say(f"warning: {warning}")
-    if made.launches or plan.new_exclusions(made, evidence):
+    if made.launches or plan.new_exclusions(made, evidence, *options.besides):
         batch, _ = plan.write_plan(made, evidence, trial.utc_now())
         setting = replace(setting, batch=batch)
-    runs, elsewhere, stopped = _launch_all(setting, _sealed(workspace, file), made, options, progress)
+    runs, elsewhere, stopped = _launch_all(setting, sealed_runs(workspace, file, options), made, options, progress)
     with interrupts.held():
-        made_commit = _commit(found, evidence, name, progress) if found else None
+        made_commit = commit_sealed(found, evidence, name, progress) if found else None
     return Result(made, tuple(runs), elsewhere, made_commit, stopped or interrupts.asked > 0)
 
 
@@ -140,13 +145,16 @@ def _repository(workspace: Workspace) -> git.Repository:
     return found
 
 
-def _sealed(workspace: Workspace, file: BenchmarkFile) -> SealedRuns:
-    void = frozenset(
-        record.run_id
-        for record in (status.read(workspace.evidence) if workspace.evidence.is_dir() else [])
-        if record.kind in {"retracted", "excluded"}
+def sealed_runs(workspace: Workspace, file: BenchmarkFile, options: Options) -> SealedRuns:
+    """What is sealed of a benchmark, here and in `options.besides`; nothing is read yet."""
+    records = status.read(workspace.evidence) if workspace.evidence.is_dir() else []
+    for evidence in options.besides:
+        with contextlib.suppress(EvidenceError):  # a broken record of a branch that is not merged is not ours to mend
+            records += status.read(evidence)
+    void = {record.run_id for record in records if record.kind in {"retracted", "excluded"}}
+    return SealedRuns(
+        workspace.evidence, file.benchmark.name, void=frozenset(void | options.renew), besides=options.besides
     )
-    return SealedRuns(workspace.evidence, file.benchmark.name, void=void)
 
 
 def _launch_all(
@@ -209,7 +217,8 @@ def _launch_one(
             raise
 
 
-def _commit(found: git.Repository, evidence: Path, name: str, progress: Progress) -> str | None:
+def commit_sealed(found: git.Repository, evidence: Path, name: str, progress: Progress) -> str | None:
+    """Commit what is sealed of a benchmark and not committed yet; the commit's id, or None. Raises GitError."""
     left = leftover.find(found, evidence.resolve(), name)
     for line in left.left_out:
         progress.say(f"warning: {line}")

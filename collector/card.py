@@ -23,8 +23,9 @@ def write(run: Path, from_adapter: dict[str, Any], trial: Trial) -> None:
 def _card(from_adapter: dict[str, Any], trial: Trial, environment: dict[str, Any]) -> dict[str, Any]:
     workload = from_adapter.get("workload", {})
     hardware = {**_hardware(environment), **workload.get("hardware", {})}
-    if trial.stack.price:
-        hardware["price"] = trial.stack.price.model_dump(exclude_none=True)
+    prices = [price.model_dump(exclude_none=True) for price in trial.stack.price]
+    if prices:
+        hardware["price"] = prices[0] if len(prices) == 1 else prices
     return {
         "version": VERSION,
         "description": f"{trial.benchmark.question} Stack {trial.stack_name}.",

@@ -58,13 +58,13 @@ def commit(found: git.Repository, paths: Sequence[Path], message: str) -> str | 
 
 
 def _commit(found: git.Repository, names: list[str], message: str) -> str:
-    identity = _identity(found)
+    who = identity(found)
     refused = None
     for _ in range(ATTEMPTS):
         head = found.head()
         tree = _tree(found, head, names)
         parent = ["-p", head] if head else []
-        made = found.run("commit-tree", tree, *parent, data=message.encode(), env=identity).decode().strip()
+        made = found.run("commit-tree", tree, *parent, data=message.encode(), env=who).decode().strip()
         try:
             found.run("update-ref", "-m", "commit: stackproof evidence", "HEAD", made, head or "0" * len(made))
         except GitError as error:
@@ -95,7 +95,7 @@ def _add(found: git.Repository, names: list[str], env: dict[str, str]) -> None:
     found.run("-c", "core.autocrlf=false", "-c", "advice.addEmbeddedRepo=false", *arguments, data=listed, env=env)
 
 
-def _identity(found: git.Repository) -> dict[str, str]:
+def identity(found: git.Repository) -> dict[str, str]:
     """The user's own identity where git knows one, else the collector's."""
     try:
         found.run("-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT")

@@ -62,7 +62,7 @@ def environment_digest(environment: dict[str, Any], variables: dict[str, str]) -
             "implementation": environment["implementation"],
             "system": environment["platform"]["system"],
             "machine": environment["platform"]["machine"],
-            "packages": environment["stack_packages"],
+            "packages": _software(environment),
             "cpu_model": hardware["cpu_model"],
             "cores": hardware["cores"],
             "memory_gib": round(hardware["memory_bytes"] / 2**30),
@@ -70,6 +70,12 @@ def environment_digest(environment: dict[str, Any], variables: dict[str, str]) -
             "variables": variables,
         }
     )
+
+
+def _software(environment: dict[str, Any]) -> dict[str, str]:
+    """What names the stack's software: its packages, or what its own virtual environment is made from."""
+    own = environment.get("virtual_environment")
+    return {"virtual_environment": own["key"]} if own else environment["stack_packages"]
 
 
 def host_name() -> str:

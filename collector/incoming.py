@@ -46,6 +46,11 @@ class Workbench:
         return self.path / "exit.json"
 
     @property
+    def beside(self) -> Path:
+        """The file that names the benchmark file's folder."""
+        return self.path / "beside"
+
+    @property
     def draft(self) -> Path:
         """What the trial is, written at its launch, so that it can be sealed by somebody else."""
         return self.path / DRAFT

@@ -9,12 +9,14 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from ledger import git
 from ledger.durable import storage_errors
 from ledger.errors import GitError, InputError
+from ledger.manifest import list_files
 from ledger.suggestion import nearest
 
 TEMPLATE = Path(__file__).with_name("workspace_template")
@@ -39,13 +41,27 @@ class Made:
     notes: tuple[str, ...]
 
 
-def make(folder: Path, example: str | None = None) -> Made:
+@dataclass(frozen=True)
+class Extra:
+    """What a workspace gets beside the template and a shipped example."""
+
+    files: dict[str, bytes]
+    """{path: bytes}."""
+    trees: dict[str, Path]
+    """{path of a folder that is not there yet: the folder that is copied to it, links and modes kept}."""
+
+
+def make(folder: Path, example: str | None = None, extra: Extra | None = None) -> Made:
     """Make a workspace in `folder`. Raises InputError, before anything is written, when files are in the way."""
-    contents = _contents(example)
+    extra = extra or Extra({}, {})
+    contents = {**_contents(example), **extra.files}
     _need_git()
-    _refuse_to_overwrite(folder, contents)
+    _refuse_to_overwrite(folder, {**contents, **dict.fromkeys(extra.trees, b"")})
     with storage_errors(folder):
         written = [name for name, data in contents.items() if _put(folder / name, data)]
+        for name, tree in extra.trees.items():
+            shutil.copytree(tree, folder / name, symlinks=True)
+            written += [path.relative_to(folder).as_posix() for path in list_files(folder / name)]
         (folder / "benchmarks").mkdir(exist_ok=True)
     notes = [] if "README.md" in written else ["README.md was there already and stays as it is"]
     if b"\nstackproof" not in b"\n" + contents["requirements.txt"]:
@@ -64,19 +80,30 @@ def _contents(example: str | None) -> dict[str, bytes]:
     contents = {path.relative_to(TEMPLATE).as_posix(): path.read_bytes() for path in _template_files()}
     contents["requirements.txt"] = _requirements().encode()
     if example is not None:
-        contents[f"benchmarks/{example}.yaml"] = _example(example).read_bytes()
+        contents |= _example(example)
     return dict(sorted(contents.items()))
 
 
 def _template_files() -> list[Path]:
-    return [path for path in TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    return _files(TEMPLATE)
 
 
-def _example(name: str) -> Path:
+def _example(name: str) -> dict[str, bytes]:
+    """{path: bytes} of a shipped benchmark and of the files beside it that its text names. Raises InputError."""
     known = examples()
-    if name in known:
-        return EXAMPLES / f"{name}.yaml"
-    raise InputError(f"no example {name!r}", todo=nearest(name, known))
+    if name not in known:
+        raise InputError(f"no example {name!r}", todo=nearest(name, known))
+    path = EXAMPLES / f"{name}.yaml"
+    text = path.read_text(encoding="utf-8")
+    named = [each for each in sorted(EXAMPLES.glob("*/*")) if each.relative_to(EXAMPLES).as_posix() in text]
+    files = [path, *(file for each in named for file in _files(each))]
+    return {f"benchmarks/{each.relative_to(EXAMPLES).as_posix()}": each.read_bytes() for each in files}
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(each for each in path.rglob("*") if each.is_file() and "__pycache__" not in each.parts)
+    return [path] if path.is_file() else []
 
 
 def _refuse_to_overwrite(folder: Path, contents: dict[str, bytes]) -> None:

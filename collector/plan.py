@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from collector import environment as host
+from collector import virtual_environment
+from collector.jobs import make_job
 from collector.settled import SealedRuns
-from collector.stacks.interface import Adapter, MissingPrerequisite, SettingsError, Trial
+from collector.stacks.interface import Adapter, Job, MissingPrerequisite, Trial
 from collector.stacks.registry import ADAPTERS
 from ledger.benchmark import BenchmarkFile
 from ledger.canonical import canonical_json, short_digest
@@ -83,17 +85,17 @@ def make_plan(
 ) -> Plan:
     """The plan of one `collect`. Raises InputError for a stack that cannot be planned."""
     chosen = _choose(file, stacks)
-    settings = {name: resolve_settings(file, name) for name in chosen}
-    environments = {
-        name: host.environment(ADAPTERS[file.benchmark.stacks[name].adapter].requires, source) for name in chosen
-    }
+    jobs = {name: make_job(file, name, source) for name in chosen}
+    adapters = {name: ADAPTERS[job.stack.adapter] for name, job in jobs.items()}
+    environments = {name: _environment(file, job, adapters[name]) for name, job in jobs.items()}
+    digests = {name: adapters[name].digests(job) for name, job in jobs.items()}
+    absent = {name: adapters[name].missing(job) for name, job in jobs.items()}
     sealed.refresh()
     launches, excluded, settled = [], [], []
     for name, role, repeat in launch_sequence(file, chosen, repeats, profiled):
-        trial = _trial(file, name, role, repeat, settings[name], environments[name])
-        adapter = ADAPTERS[trial.stack.adapter]
+        trial = _trial(jobs[name], digests[name], role, repeat, environments[name])
         run_id = sealed.settling(trial.trial_key, retry_failed)
-        missing = adapter.missing(settings[name])
+        missing = absent[name]
         if run_id:
             settled.append(Settled(trial, run_id))
         elif missing:
@@ -102,6 +104,20 @@ def make_plan(
             launches.append(trial)
     digest = file.benchmark.workload_digest
     return Plan(origin, digest, tuple(launches), tuple(excluded), tuple(settled), environments, tuple(sealed.broken))
+
+
+def _environment(file: BenchmarkFile, job: Job, adapter: Adapter) -> dict[str, Any]:
+    """environment.json before the launch; of a virtual environment it says only what that is made from."""
+    found = host.environment(adapter.requires, job.workspace)
+    named = job.stack.environment.requirements
+    if named is None:
+        return found
+    path = job.find(named)
+    if not path.is_file():
+        at = ("stacks", job.stack_name, "environment", "requirements")
+        raise file.error(at, f"{named}: no such requirements file", "write it, or mend its name")
+    wish = virtual_environment.wanted(path, adapter.repairs)
+    return {**found, "packages": {}, "stack_packages": {}, "virtual_environment": wish.to_json()}
 
 
 def launch_sequence(
@@ -121,9 +137,15 @@ def launch_sequence(
     for role, counts in ((Role.WARMUP, dict.fromkeys(stacks, 1)), (Role.TIMED, timed), (Role.PROFILED, traced)):
         for repeat in range(1, max(counts.values(), default=0) + 1):
             order = stacks if repeat % 2 else stacks[::-1]
-            wanted = [name for name in order if repeat <= counts[name] and role in declared[name].roles]
+            wanted = [name for name in order if repeat <= counts[name] and _has_role(file, name, role)]
             sequence += [(name, role, repeat) for name in wanted]
     return sequence
+
+
+def _has_role(file: BenchmarkFile, name: str, role: Role) -> bool:
+    """Whether a stack is launched for `role`: the file says so, and its adapter can do that."""
+    stack = file.benchmark.stacks[name]
+    return role in stack.roles and role in ADAPTERS[stack.adapter].roles
 
 
 def _refuse_too_many(file: BenchmarkFile, count: int) -> None:
@@ -143,10 +165,10 @@ def write_plan(plan: Plan, evidence: Path, created_at: str) -> tuple[str, Path]:
     return batch, path
 
 
-def new_exclusions(plan: Plan, evidence: Path) -> bool:
-    """Whether the plan excludes a trial that no plan file of the benchmark tells of yet."""
+def new_exclusions(plan: Plan, *evidence: Path) -> bool:
+    """Whether the plan excludes a trial that no plan file of the benchmark in these folders tells of yet."""
     known: set[str] = set()
-    for path in (evidence / plan.origin.name).glob("*/plan-*.json"):
+    for path in (path for each in evidence for path in (each / plan.origin.name).glob("*/plan-*.json")):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             known |= {each["trial_key"] for each in json.loads(path.read_bytes())["excluded"]}
     return any(each.trial.trial_key not in known for each in plan.excluded)
@@ -169,38 +191,16 @@ def _choose(file: BenchmarkFile, wanted: tuple[str, ...]) -> list[str]:
     return [name for name in names if name in wanted] if wanted else names
 
 
-def resolve_settings(file: BenchmarkFile, name: str) -> dict[str, Any]:
-    """A stack's settings, resolved by its adapter. Raises InputError that names file, line and key."""
-    stack = file.benchmark.stacks[name]
-    adapter = ADAPTERS.get(stack.adapter)
-    kind = file.benchmark.workload.kind
-    if adapter is None:
-        raise file.error(
-            ("stacks", name, "adapter"), f"unknown adapter {stack.adapter!r}", nearest(stack.adapter, ADAPTERS)
-        )
-    if kind not in adapter.workload_kinds:
-        raise file.error(("stacks", name, "adapter"), f"the adapter {stack.adapter!r} cannot run a {kind!r} workload")
-    try:
-        return adapter.resolve(dict(stack.settings), file.benchmark)
-    except SettingsError as error:
-        todo = None if error.key in error.known else nearest(error.key, error.known)
-        raise file.error(("stacks", name, "settings", error.key), error.what, todo) from None
-
-
-def _trial(
-    file: BenchmarkFile, name: str, role: Role, repeat: int, settings: dict[str, Any], environment: dict[str, Any]
-) -> Trial:
-    benchmark = file.benchmark
-    stack = benchmark.stacks[name]
-    adapter: Adapter = ADAPTERS[stack.adapter]
+def _trial(job: Job, digests: dict[str, str], role: Role, repeat: int, environment: dict[str, Any]) -> Trial:
+    benchmark, stack = job.benchmark, job.stack
     key = trial_key(
         benchmark=benchmark.name,
         workload=benchmark.workload.model_dump(mode="json"),
-        digests=adapter.digests(benchmark),
-        stack=name,
-        settings={**settings, "memory_limit": stack.memory_limit},
+        digests=digests,
+        stack=job.stack_name,
+        settings={**job.settings, "memory_limit": stack.memory_limit},
         environment_digest=host.environment_digest(environment, stack.environment.variables),
         role=role.value,
         repeat=repeat,
     )
-    return Trial(benchmark, name, settings, role, repeat, key)
+    return Trial(benchmark, job.stack_name, job.settings, job.workspace, role, repeat, key, beside=job.beside)

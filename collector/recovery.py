@@ -43,7 +43,7 @@ def _recover(setting: trial.Setting, workbench: Workbench) -> Path | None:
         return None
     ended = _seen_end(workbench)
     draft = replace(draft, ended_at=trial.utc_now(), absent={"telemetry": "the collector died before it was written"})
-    _, path = trial.finish(setting, ADAPTERS[draft.adapter], _trial(workbench, draft), workbench, draft, ended)
+    _, path = trial.finish(setting, ADAPTERS[draft.adapter], _trial(setting, workbench, draft), workbench, draft, ended)
     return path
 
 
@@ -58,11 +58,13 @@ def _seen_end(workbench: Workbench) -> Exit | None:
     return None if ended.cancelled else ended
 
 
-def _trial(workbench: Workbench, draft: Run) -> Trial:
+def _trial(setting: trial.Setting, workbench: Workbench, draft: Run) -> Trial:
     path = workbench.run / "benchmark.yaml"
     try:
         file = benchmark_file.read(path, draft.benchmark.profile)
     except StackproofError as error:
         error.todo = f"remove {workbench.path}"
         raise
-    return Trial(file.benchmark, draft.stack, draft.settings, draft.role, draft.repeat, draft.trial_key)
+    beside = Path(workbench.beside.read_text()) if workbench.beside.is_file() else None
+    named = (file.benchmark, draft.stack, draft.settings, setting.workspace)
+    return Trial(*named, draft.role, draft.repeat, draft.trial_key, beside=beside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,16 +23,14 @@ class SealedRuns:
     _runs: dict[str, list[tuple[str, Run]]] = field(default_factory=dict)
     void: frozenset[str] = frozenset()
     """Ids of runs that a status record takes out of use."""
+    besides: tuple[Path, ...] = ()
+    """Further evidence folders whose runs count too: what other branches hold."""
     broken: list[str] = field(default_factory=list)
     """A line for each folder that should be a run of this benchmark and cannot be read as one."""
 
     def refresh(self) -> None:
         """Read the run folders that appeared since the last time. A broken one counts as not there."""
-        try:
-            folders = [each for each in run_folder.scan(self.evidence) if each.path not in self._seen]
-        except InputError:
-            return
-        for folder in folders:
+        for folder in self._unseen():
             self._seen.add(folder.path)
             try:
                 run = _read(folder)
@@ -41,7 +40,23 @@ class SealedRuns:
                     self.broken.append(f"{what}; run `stackproof verify {folder.run_id}`")
                 continue
             if run.benchmark.name == self.benchmark:
-                self._runs.setdefault(run.trial_key, []).append((folder.run_id, run))
+                known = self._runs.setdefault(run.trial_key, [])
+                known += [] if any(folder.run_id == each for each, _ in known) else [(folder.run_id, run)]
+
+    def _unseen(self) -> list[RunFolder]:
+        found: list[RunFolder] = []
+        for evidence in (self.evidence, *self.besides):
+            with contextlib.suppress(InputError):
+                found += (each for each in run_folder.scan(evidence) if each.path not in self._seen)
+        return found
+
+    def of(self, trial_key: str) -> list[tuple[str, Run]]:
+        """(id, run) of every attempt at a trial."""
+        return list(self._runs.get(trial_key, []))
+
+    def by_trial(self) -> list[list[tuple[str, Run]]]:
+        """As `of`, for every trial."""
+        return [list(runs) for runs in self._runs.values()]
 
     def attempts(self, trial_key: str) -> int:
         """The highest attempt that was sealed for a key; 0 when there is none."""

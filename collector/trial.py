@@ -7,6 +7,7 @@ the workbench of a dead one goes straight to `finish`.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from typing import Any
 
 from collector import card as cards
 from collector import outcome as outcomes
-from collector import places
+from collector import places, virtual_environment
 from collector.claims import Claims
 from collector.engines.interface import Engine, Exit, LaunchRequest
 from collector.environment import cpu_pressure, environment_digest, host_name
@@ -24,11 +25,13 @@ from collector.interrupts import Interrupts
 from collector.stacks.interface import Adapter, Ending, Observed, Trial
 from collector.stacks.registry import ADAPTERS
 from collector.telemetry import Sampler
+from collector.virtual_environment import BrokenEnvironmentError
 from ledger import acceptance, parquet
 from ledger.durable import storage_errors
 from ledger.errors import EvidenceError
 from ledger.manifest import list_files
 from ledger.metrics import derive
+from ledger.metrics.tables import Launch
 from ledger.run import BenchmarkOrigin, Outcome, Reason, Run, State
 from ledger.seal import seal
 from ledger.secrets import Redactor
@@ -49,6 +52,8 @@ class Setting:
     claims: Claims
     redactor: Redactor
     interrupts: Interrupts
+    say: Callable[[str], None]
+    """Tells the user what takes long."""
 
 
 def utc_now() -> str:
@@ -68,10 +73,16 @@ def launch(
     """Launch `trial`, wait for its end, seal what happened. Raises StorageError when the disk refuses."""
     adapter = ADAPTERS[trial.stack.adapter]
     digest = environment_digest(environment, trial.stack.environment.variables)
+    try:
+        prepared = prepare_environments(setting, adapter, trial, environment)
+    except BrokenEnvironmentError as error:
+        draft = _draft(setting, trial, order, attempt, digest)
+        _prepare(setting, adapter, trial, workbench, environment, draft)
+        return _give_up(setting, adapter, trial, workbench, draft, error)
     draft = _draft(setting, trial, order, attempt, digest)
-    _prepare(setting, adapter, trial, workbench, environment, draft)
+    _prepare(setting, adapter, trial, workbench, prepared.environment, draft)
     sampler = Sampler()
-    ended = _launch(setting, trial, workbench, sampler.start)
+    ended = _launch(setting, trial, workbench, prepared, sampler.start)
     sampler.stop()
     with storage_errors(workbench.run):
         parquet.write(workbench.run / "samples/telemetry.parquet", sampler.rows, parquet.TELEMETRY)
@@ -79,12 +90,33 @@ def launch(
     return finish(setting, adapter, trial, workbench, draft, ended)
 
 
+def _give_up(
+    setting: Setting, adapter: Adapter, trial: Trial, workbench: Workbench, draft: Run, error: BrokenEnvironmentError
+) -> tuple[Run, Path]:
+    """Seal a trial that was not launched, for its environment could not be made: that is a failure of the stack."""
+    with storage_errors(workbench.run):
+        (workbench.run / "logs/stderr.log").write_text(error.log, encoding="utf-8")
+    draft = replace(draft, ended_at=utc_now(), absent={"telemetry": "the trial was not launched"})
+    if setting.interrupts.asked:
+        ended = Exit(None, None, timed_out=False, cancelled=True, strays=0)
+        return finish(setting, adapter, trial, workbench, draft, ended)
+    return finish(setting, adapter, trial, workbench, draft, None, unlaunched=error.detail)
+
+
 def finish(
-    setting: Setting, adapter: Adapter, trial: Trial, workbench: Workbench, draft: Run, ended: Exit | None
+    setting: Setting,
+    adapter: Adapter,
+    trial: Trial,
+    workbench: Workbench,
+    draft: Run,
+    ended: Exit | None,
+    *,
+    unlaunched: str | None = None,
 ) -> tuple[Run, Path]:
     """Turn a workbench whose trial has ended into a sealed run folder.
 
-    `ended` is None when the collector died and nobody saw the end: that is a failed trial with partial output.
+    `ended` is None when the collector died and nobody saw the end: that is a failed trial with partial output; or when
+    its environment could not be made, and then `unlaunched` says why.
     """
     with storage_errors(workbench.run):
         observed = adapter.collect(trial, workbench.out, workbench.run)
@@ -92,10 +124,10 @@ def finish(
         cards.write(workbench.run, adapter.card(trial, workbench.run), trial)
         _name_places(setting.workspace, workbench)
         redactions = _redact(workbench.run, setting.redactor)
-        rows = derive.derive(workbench.run)
+        rows = derive.derive(workbench.run, launch=Launch(draft.stack, draft.benchmark.profile))
         derive.write(workbench.run, rows)
-        accepted = acceptance.judge(trial.benchmark.workload.acceptance, rows)
-        outcome = _outcome(adapter, trial, workbench.run, observed, accepted, ended)
+        accepted = acceptance.judge(trial.benchmark.workload, rows)
+        outcome = _outcome(adapter, trial, workbench.run, observed, accepted, ended, unlaunched)
         run = replace(
             draft,
             outcome=outcome,
@@ -106,6 +138,31 @@ def finish(
         )
         _write_run(workbench, run, setting.redactor)
     return run, seal(workbench.run, setting.evidence, run)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Where a trial's programs run."""
+
+    environment: dict[str, Any]
+    """environment.json, with the packages of the stack's own virtual environment where it has one."""
+    python: Path | None = None
+    client_python: Path | None = None
+
+
+def prepare_environments(setting: Setting, adapter: Adapter, trial: Trial, environment: dict[str, Any]) -> Prepared:
+    """Make the environments that a trial needs, where they are not there. Raises BrokenEnvironmentError."""
+    found, python, client_python = environment, None, None
+    named = trial.stack.environment.requirements
+    if named is not None:
+        wish = virtual_environment.wanted(trial.find(named), adapter.repairs)
+        made = virtual_environment.prepare(wish, adapter, setting.workspace, setting.say, setting.interrupts)
+        python, found = made.python, {**found, **made.describe(wish, adapter.requires)}
+    if adapter.client_requirements is not None:
+        wish = virtual_environment.wanted(adapter.client_requirements)
+        made = virtual_environment.prepare(wish, None, setting.workspace, setting.say, setting.interrupts)
+        client_python, found = made.python, {**found, "client_packages": made.packages}
+    return Prepared(found, python, client_python)
 
 
 def _draft(setting: Setting, trial: Trial, order: int, attempt: int, digest: str) -> Run:
@@ -147,10 +204,14 @@ def _prepare(
         adapter.write_launch(trial, run / "launch")
         freeze = "".join(f"{name}=={version}\n" for name, version in environment["packages"].items())
         (run / "launch/freeze.txt").write_text(freeze)
+        if trial.beside is not None:
+            workbench.beside.write_text(str(trial.beside))
         _write_json(workbench.draft, draft.to_json())
 
 
-def _launch(setting: Setting, trial: Trial, workbench: Workbench, started: Callable[[int], None]) -> Exit:
+def _launch(
+    setting: Setting, trial: Trial, workbench: Workbench, prepared: Prepared, started: Callable[[int], None]
+) -> Exit:
     return setting.engine.launch(
         LaunchRequest(
             launch=workbench.run / "launch",
@@ -160,11 +221,19 @@ def _launch(setting: Setting, trial: Trial, workbench: Workbench, started: Calla
             stderr=workbench.run / "logs/stderr.log",
             result=workbench.result,
             timeout_s=trial.benchmark.timeout,
-            variables=trial.stack.environment.variables,
+            variables={**_secrets(trial), **trial.stack.environment.variables},
             interrupts=setting.interrupts,
+            python=prepared.python,
+            client_python=prepared.client_python,
         ),
         started,
     )
+
+
+def _secrets(trial: Trial) -> dict[str, str]:
+    """What the adapter lets the launch see of this process's environment; it is written nowhere."""
+    names = ADAPTERS[trial.stack.adapter].secrets(trial)
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _complete_environment(run: Path) -> None:
@@ -185,9 +254,17 @@ def _redact(run: Path, redactor: Redactor) -> list[str]:
 
 
 def _outcome(
-    adapter: Adapter, trial: Trial, run: Path, observed: Observed, accepted: bool | None, ended: Exit | None
+    adapter: Adapter,
+    trial: Trial,
+    run: Path,
+    observed: Observed,
+    accepted: bool | None,
+    ended: Exit | None,
+    unlaunched: str | None,
 ) -> Outcome:
     tail = _tail(run / "logs/stdout.log") + _tail(run / "logs/stderr.log")
+    if unlaunched is not None:
+        return Outcome(State.FAILED, Reason.ENVIRONMENT_FAILED, detail=unlaunched, last_log_lines=tail)
     if ended is None:
         return replace(UNSEEN, last_log_lines=tail)
     ending = Ending(ended.exit_code, ended.signal, ended.timed_out, ended.cancelled, tail)

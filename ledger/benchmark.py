@@ -5,190 +5,51 @@ Both rooms read it: `collector` plans trials from it, `sitegen` takes the questi
 
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from ledger import benchmark_checks, benchmark_errors, quantity
+from ledger import benchmark_checks, benchmark_errors
 from ledger.canonical import digest
 from ledger.errors import InputError
 from ledger.suggestion import nearest
+from ledger.workloads import Workload
+from ledger.workloads.fields import (
+    MOST_REPEATS,
+    Bytes,
+    Day,
+    Launches,
+    Limit,
+    Name,
+    Number,
+    Part,
+    Positive,
+    Seconds,
+    Share,
+    Text,
+    Whole,
+    different,
+)
 from ledger.yaml_file import Location, YamlFile, parse_yaml, read_yaml
 
-NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+W = TypeVar("W", bound=Part)
 RESERVED = frozenset({"status", "signatures"})
-
-MOST_REPEATS = 1_000
-"""Launches of one stack in one role."""
-LONGEST_S = 30 * 86_400
-LEAST_BYTES, MOST_BYTES = 2**20, 2**60
-"""No process starts with less, and no machine has more."""
-MOST_SEED = 2**63 - 1
-
-
-def _says_something(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must say something, got nothing")
-    return text
-
-
-def _as_date(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        if date.fromisoformat(value).isoformat() == value:
-            return value
-    except ValueError:
-        pass
-    raise ValueError(f"must be a day such as 2026-11-30, got {quantity.shown(value)}")
-
-
-def _different(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    twice = next((value for place, value in enumerate(values) if value in values[:place]), None)
-    if twice is not None:
-        raise ValueError(f"must hold each value once, got {twice} twice")
-    return values
-
-
-def _a_wait(seconds: float) -> float:
-    if not 0 < seconds <= LONGEST_S:
-        raise ValueError(f"must be more than 0 s and at most {LONGEST_S // 86_400} days, got {seconds:g} s")
-    return seconds
-
-
-def _a_size(size: int) -> int:
-    if not LEAST_BYTES <= size <= MOST_BYTES:
-        raise ValueError(f"must be from {LEAST_BYTES >> 20} MiB to {MOST_BYTES >> 40} TiB, got {size:.4g} B")
-    return size
-
-
-Name = Annotated[str, Field(pattern=NAME)]
-Text = Annotated[str, AfterValidator(_says_something)]
-Day = Annotated[str, BeforeValidator(_as_date), Field(json_schema_extra={"format": "date"})]
-Whole = Annotated[int, BeforeValidator(quantity.whole)]
-Launches = Annotated[int, Field(ge=1, le=MOST_REPEATS), BeforeValidator(quantity.whole)]
-Seed = Annotated[int, Field(ge=0, le=MOST_SEED), BeforeValidator(quantity.whole)]
-Number = Annotated[float, BeforeValidator(quantity.number)]
-Seconds = Annotated[float, BeforeValidator(quantity.duration, float | str), AfterValidator(_a_wait)]
-Bytes = Annotated[int, BeforeValidator(quantity.size, int | str), AfterValidator(_a_size)]
-Share = Annotated[float, Field(gt=0, lt=1), BeforeValidator(quantity.share, float | str)]
-
-
-def _as_limit(value: Any) -> quantity.Limit:
-    return value if isinstance(value, quantity.Limit) else quantity.limit(value)
-
-
-Limit = Annotated[quantity.Limit, BeforeValidator(_as_limit, json_schema_input_type=str)]
-
-
-class Part(BaseModel):
-    """A part of the file: frozen, and an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class Acceptance(Part):
-    """What makes a unit of work an accepted result."""
-
-    kind: Literal["threshold"]
-    field: str
-    """The metric that is judged."""
-    rule: Limit
-    """For `threshold`: the bound that the field must hold, such as `<= 3.0`."""
-
-
-class SyntheticDataset(Part):
-    """Seeded token data made on the spot: a Markov chain that a language model can learn."""
-
-    synthetic: Literal["markov"]
-    seed: Seed
-    tokens: Whole = Field(ge=1_000, le=100_000_000)
-    branching: Whole = Field(ge=1, le=64)
-    """Successors that each token has."""
-
-
-class TransformerConfig(Part):
-    """Shape of a Llama-style decoder."""
-
-    layers: Whole = Field(ge=1, le=10_000)
-    hidden_size: Whole = Field(ge=8, le=1_000_000)
-    heads: Whole = Field(ge=1, le=10_000)
-    intermediate_size: Whole = Field(ge=8, le=10_000_000)
-    vocabulary_size: Whole = Field(ge=2, le=10_000_000)
-
-    @model_validator(mode="after")
-    def _heads_divide(self) -> TransformerConfig:
-        if self.hidden_size % (2 * self.heads):
-            raise ValueError(
-                f"hidden_size must be a multiple of 2 x heads, got {self.hidden_size} and {self.heads} heads"
-            )
-        return self
-
-
-class TrainModel(Part):
-    """The model that is trained, with random weights."""
-
-    name: Text
-    architecture: Literal["llama"]
-    config: TransformerConfig
-    precision: Literal["float32", "bfloat16"] = "float32"
-
-
-class Optimizer(Part):
-    """AdamW's settings."""
-
-    name: Literal["adamw"] = "adamw"
-    learning_rate: Number = Field(gt=0)
-    weight_decay: Number = Field(ge=0, default=0.0)
-
-
-class TrainWorkload(Part):
-    """A training job: a fixed number of optimizer steps over seeded data."""
-
-    kind: Literal["train"]
-    model: TrainModel
-    dataset: SyntheticDataset
-    steps: Whole = Field(ge=1, le=10_000_000)
-    """Optimizer steps of one launch, the warm-up steps among them."""
-    warmup_steps: Whole = Field(ge=0, le=10_000_000)
-    """First steps, recorded apart and left out of rates."""
-    profiled_steps: Whole = Field(ge=1, le=1_000, default=4)
-    """Steps that the profiler records in a profiled launch."""
-    global_batch_size: Whole = Field(ge=1, le=1_000_000)
-    sequence_length: Whole = Field(ge=2, le=10_000_000)
-    seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(_different)]
-    """Repeat n uses seed n (round and round), the same on every stack."""
-    optimizer: Optimizer
-    acceptance: Acceptance
-
-    @model_validator(mode="after")
-    def _data_suffices(self) -> TrainWorkload:
-        if self.dataset.branching > self.model.config.vocabulary_size:
-            most = self.model.config.vocabulary_size
-            raise ValueError(
-                f"dataset.branching must be at most vocabulary_size ({most}), got {self.dataset.branching}"
-            )
-        least = 10 * (self.sequence_length + 1)
-        if self.dataset.tokens < least:
-            raise ValueError(f"dataset.tokens must hold at least ten sequences ({least}), got {self.dataset.tokens}")
-        return self
-
-    @model_validator(mode="after")
-    def _has_measured_steps(self) -> TrainWorkload:
-        if self.steps <= self.warmup_steps + self.profiled_steps:
-            least = self.warmup_steps + self.profiled_steps + 1
-            raise ValueError(f"steps must be at least {least} (warmup_steps + profiled_steps + 1), got {self.steps}")
-        return self
 
 
 class Price(Part):
-    """What the hardware costs, by whose word, and when."""
+    """What the hardware, or a service, costs, by whose word, and when."""
 
     amount: Number = Field(ge=0)
     currency: str = Field(pattern=r"^[A-Z]{3}$")
-    per: Literal["device_hour", "node_hour"]
+    per: Literal[
+        "device_hour",
+        "node_hour",
+        "million_input_tokens",
+        "million_cached_tokens",
+        "million_output_tokens",
+        "request",
+    ]
     commitment: Text | None = None
     source: Text
     as_of: Day
@@ -197,7 +58,17 @@ class Price(Part):
 class Environment(Part):
     """What the trial's process gets beside its settings."""
 
-    variables: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = {}
+    variables: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(default_factory=dict)
+    requirements: Text | None = None
+    """A pip requirements file, from the workspace's root: the stack runs in a virtual environment made from it."""
+
+
+def _as_rows(value: Any) -> Any:
+    return [] if value is None else [value] if isinstance(value, dict) else value
+
+
+Prices = Annotated[tuple[Price, ...], BeforeValidator(_as_rows, Price | list[Price] | None)]
+"""One price, or one for each thing that is charged (tokens in, tokens out)."""
 
 
 class Stack(Part):
@@ -205,7 +76,7 @@ class Stack(Part):
 
     adapter: str
     description: str | None = None
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
     """Checked by the adapter."""
     environment: Environment = Environment()
     memory_limit: Bytes | None = None
@@ -213,10 +84,10 @@ class Stack(Part):
     repeats: Launches | None = None
     """Timed launches of this stack, where they differ from the benchmark's."""
     roles: Annotated[
-        tuple[Literal["warmup", "timed", "profiled"], ...], Field(min_length=1), AfterValidator(_different)
+        tuple[Literal["warmup", "timed", "profiled"], ...], Field(min_length=1), AfterValidator(different)
     ] = ("warmup", "timed", "profiled")
     """What it is launched for."""
-    price: Price | None = None
+    price: Prices = ()
 
 
 class Objective(Part):
@@ -237,11 +108,21 @@ class Objective(Part):
         return str(self.maximise if self.minimise is None else self.minimise)
 
 
+class Demand(Part):
+    """The work that is to be paid for, so that cost can be told in whole devices."""
+
+    requests_per_day: Positive | None = None
+    """Requests, tasks or training runs, whatever one unit of the workload is."""
+    horizon: Seconds = 30 * 86_400.0
+    """Over which one-off costs (start-up, compilation) are spread."""
+
+
 class Envelope(Part):
     """The limits that a stack must hold, and the objective to rank by among those that do."""
 
-    limits: dict[str, Limit] = {}
+    limits: dict[str, Limit] = Field(default_factory=dict)
     objective: Objective
+    demand: Demand | None = None
 
 
 class Comparison(Part):
@@ -252,6 +133,8 @@ class Comparison(Part):
     threshold: Share
     """Smallest relative difference that matters, declared before the launches."""
     question: Text | None = None
+    intended: tuple[Text, ...] = ()
+    """Fields that are the thing compared though they are held otherwise, such as `card.workload.model.precision`."""
 
     @property
     def slug(self) -> str:
@@ -279,13 +162,13 @@ class Benchmark(Part):
 
     name: Name
     question: Text
-    workload: TrainWorkload
+    workload: Workload
     stacks: dict[Name, Stack] = Field(min_length=1)
     envelope: Envelope
     comparisons: tuple[Comparison, ...] = ()
     repeats: Repeats = Repeats()
     timeout: Seconds = 600.0
-    profiles: dict[Name, dict[str, Any]] = {}
+    profiles: dict[Name, dict[str, Any]] = Field(default_factory=dict)
     """Named short forms: each is merged over the file; null takes a key away."""
 
     @model_validator(mode="after")
@@ -293,6 +176,12 @@ class Benchmark(Part):
         if self.name in RESERVED:
             raise ValueError(f"the name {self.name!r} is reserved")
         return self
+
+    def work(self, kind: type[W]) -> W:
+        """The workload, which must be of this kind: an adapter that asks has said that it runs no other."""
+        if not isinstance(self.workload, kind):
+            raise TypeError(f"the workload is a {type(self.workload).__name__}, not a {kind.__name__}")
+        return self.workload
 
     @property
     def workload_digest(self) -> str:
@@ -356,7 +245,7 @@ def _validate(source: YamlFile, data: Any, prefix: Location = ()) -> Benchmark:
     try:
         benchmark = Benchmark.model_validate(data)
     except ValidationError as error:
-        location, what, todo = benchmark_errors.explain(error, Benchmark)
+        location, what, todo = benchmark_errors.explain(error, Benchmark, data)
         raise _error(source, (*prefix, *location), what, todo) from None
     for problem in benchmark_checks.problems(benchmark, data):
         raise _error(source, (*prefix, *problem.location), problem.what, problem.todo)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ledger import quantity
-from ledger.metrics import registry
+from ledger.metrics import declared, registry
 from ledger.metrics.registry import Metric
 from ledger.suggestion import nearest
+from ledger.workloads.acceptance import Threshold
 from ledger.yaml_file import Location
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Problem:
 def problems(benchmark: Benchmark, data: Any) -> Iterator[Problem]:
     """What is wrong with a benchmark whose plain content is `data`, first things first."""
     yield from _comparisons(benchmark)
+    yield from _declared_metrics(benchmark)
     yield from _acceptance(benchmark, data)
     yield from _limits(benchmark, data)
     yield from _objective(benchmark)
@@ -66,10 +68,20 @@ def _comparisons(benchmark: Benchmark) -> Iterator[Problem]:
             yield Problem(at, f"declares {comparison.slug} a second time", "take one of the two out")
 
 
+def _declared_metrics(benchmark: Benchmark) -> Iterator[Problem]:
+    own = {each.id for each in registry.newest()}
+    for name in declared.of_workload(benchmark.workload):
+        if name in own or name == LAUNCH_RELIABILITY:
+            what = f"{name} is a metric of stackproof's own, with another definition"
+            yield Problem(("workload", "metrics", name), what, f"give it another name, such as reported_{name}")
+
+
 def _acceptance(benchmark: Benchmark, data: Any) -> Iterator[Problem]:
-    rule = benchmark.workload.acceptance
+    rule = getattr(benchmark.workload, "acceptance", None)
+    if not isinstance(rule, Threshold):
+        return
     at: Location = ("workload", "acceptance")
-    found = _measured(rule.field)
+    found = _measured(rule.field, benchmark)
     if isinstance(found, Metric):
         yield from _limit(
             found.id, found.unit, found.direction, rule.rule, _written(data, (*at, "rule")), (*at, "rule")
@@ -83,7 +95,7 @@ def _limits(benchmark: Benchmark, data: Any) -> Iterator[Problem]:
         at: Location = ("envelope", "limits", name)
         unit, direction = "share", "higher"
         if name != LAUNCH_RELIABILITY:
-            found = _measured(name, LAUNCH_RELIABILITY)
+            found = _measured(name, benchmark, LAUNCH_RELIABILITY)
             if not isinstance(found, Metric):
                 yield Problem(at, *found)
                 continue
@@ -95,7 +107,7 @@ def _objective(benchmark: Benchmark) -> Iterator[Problem]:
     objective = benchmark.envelope.objective
     word, better = ("minimise", "lower") if objective.minimise is not None else ("maximise", "higher")
     at: Location = ("envelope", "objective", word)
-    found = _measured(objective.metric)
+    found = _measured(objective.metric, benchmark)
     if not isinstance(found, Metric):
         yield Problem(at, *found)
     elif found.direction != better:
@@ -104,9 +116,11 @@ def _objective(benchmark: Benchmark) -> Iterator[Problem]:
         yield Problem(at, f"of {found.id} {_better(found.direction)} is better", todo)
 
 
-def _measured(name: str, *more: str) -> Metric | tuple[str, str]:
+def _measured(name: str, benchmark: Benchmark, *more: str) -> Metric | tuple[str, str]:
     """The metric that each timed launch of this version gives under `name`; else what is wrong, and what to do."""
-    metrics = {each.id: each for each in registry.newest()}
+    kind = benchmark.workload.kind
+    metrics = {each.id: each for each in registry.newest() if kind in each.kinds}
+    metrics |= declared.of_workload(benchmark.workload)
     timed = [each.id for each in metrics.values() if not any(file.startswith("traces/") for file in each.inputs)]
     if name in timed:
         return metrics[name]

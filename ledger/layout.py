@@ -14,11 +14,11 @@ from datetime import date
 from pathlib import Path
 
 from ledger import manifest, status
-from ledger.benchmark import NAME
 from ledger.durable import INCOMING
 from ledger.errors import InputError
 from ledger.finding import Finding
 from ledger.run_folder import BESIDE, DATE, FOLDER, RunFolder
+from ledger.workloads.fields import NAME
 
 NOT_EVIDENCE = frozenset({".gitkeep", "README.md"})
 """Files at the top that may be there and may change."""

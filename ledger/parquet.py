@@ -22,6 +22,32 @@ STEPS = pa.schema(
 )
 """samples/steps.parquet: one row an optimizer step."""
 
+REQUESTS = pa.schema(
+    [
+        ("request", pa.int32()),  # order in which they were due, from 0, in each phase and level
+        ("item", pa.string()),  # name of the prompt or the task: the unit of quality
+        ("attempt", pa.int32()),  # at this item in this launch, from 1
+        ("phase", pa.string()),  # warmup, measured, sweep or profiled
+        ("level", pa.float64()),  # offered requests a second, requests in flight, or times production's rate
+        ("scheduled_ns", pa.int64()),  # since the phase's start; null in a closed loop
+        ("sent_ns", pa.int64()),
+        ("first_token_ns", pa.int64()),  # null when none came
+        ("ended_ns", pa.int64()),  # last token, or the error
+        ("chunk_gaps_ns", pa.list_(pa.int64())),  # between chunks with content, in order
+        ("one_token_a_chunk", pa.bool_()),  # whether the chunks are as many as the output's tokens
+        ("queue_ns", pa.int64()),  # where the server tells it
+        ("input_tokens", pa.int64()),
+        ("cached_tokens", pa.int64()),  # of the input, as the server tells
+        ("output_tokens", pa.int64()),
+        ("text", pa.string()),
+        ("finish_reason", pa.string()),
+        ("error", pa.string()),  # one line; null when it was answered
+        ("accepted", pa.bool_()),  # null when it could not be judged
+        ("why", pa.string()),  # why it was not accepted
+    ]
+)
+"""samples/requests.parquet: one row a request (serving), or an attempt at a task (tasks)."""
+
 TELEMETRY = pa.schema(
     [
         ("elapsed_ns", pa.int64()),  # since the launch

@@ -82,6 +82,17 @@ def whole(value: Any) -> int:
     return value
 
 
+def factor(written: str, unit: str) -> float:
+    """What a number in the unit `written` is times, to be one in the base unit `unit`. Raises ValueError."""
+    if written == unit:
+        return 1.0
+    known: dict[str, dict[str, float]] = {"s": SECONDS, "B": {**BYTES}, "share": SHARES}
+    if written not in known.get(unit, {}):
+        others = ", ".join(known.get(unit, {})) or unit
+        raise ValueError(f"must be a unit of {unit} ({others}), got {shown(written)}")
+    return float(known[unit][written])
+
+
 @dataclass(frozen=True)
 class Limit:
     """One side of an envelope: a metric's value must be `<=`, `<`, `>=` or `>` this bound, in base units."""

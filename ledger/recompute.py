@@ -10,7 +10,7 @@ from typing import Any
 
 from ledger.errors import EvidenceError
 from ledger.finding import Finding
-from ledger.metrics import derive
+from ledger.metrics import declared, derive
 from ledger.metrics.registry import Row, all_metrics
 from ledger.run_folder import RunFolder
 
@@ -34,7 +34,7 @@ def recompute(folder: RunFolder, redacted: tuple[str, ...] = ()) -> list[Finding
 
 
 def _differences(folder: RunFolder, sealed: list[_Sealed], redacted: frozenset[str]) -> Iterator[Finding]:
-    known = {each.definition_id: each for each in all_metrics()}
+    known = {each.definition_id: each for each in [*all_metrics(), *declared.of_folder(folder.path)]}
     used = dict.fromkeys(row["definition"] for row in sealed)
     for definition in used:
         if definition not in known:

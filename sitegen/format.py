@@ -83,6 +83,14 @@ def share(value: float | None) -> str:
     return f"{percent:.0f} %" if percent == round(percent) else f"{percent:.1f} %"
 
 
+@_true_minus
+def money(value: float | None) -> str:
+    """An amount in the currency of the prices; very small ones by the million: `22.0 per million`, `0.15`."""
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    return f"{number(value * 1e6)} per million" if 0 < abs(value) < 1e-3 else number(value)
+
+
 def ratio(value: float | None, low: float | None = None, high: float | None = None) -> str:
     """A ratio with two decimals, three where it is close to one: `0.70`, `1.42`, `0.997`.
 
@@ -113,7 +121,9 @@ def value(amount: float | None, unit: str) -> str:
         return share(amount)
     if unit in {"B/s", "byte/s", "bytes/s"}:
         return f"{bytes_(amount)}/s"
-    if unit in {"", "1", "count", "ratio"}:
+    if unit == "money":
+        return money(amount)
+    if unit in {"", "1", "count", "ratio", "level"}:
         return number(amount)
     return f"{_scaled(amount)} {unit}" if abs(amount) >= 1e6 else f"{number(amount)} {unit}"
 

@@ -13,6 +13,7 @@ from ledger import benchmark as benchmark_file
 from ledger import parquet
 from ledger.canonical import short_digest
 from ledger.metrics import derive
+from ledger.metrics.tables import Launch
 from ledger.run import BenchmarkOrigin, Outcome, Reason, Role, Run, State, trial_key
 from ledger.seal import seal
 
@@ -86,13 +87,16 @@ def make_run(
     changes: dict[str, Any] | None = None,
     card: dict[str, Any] | None = None,
     environment: dict[str, Any] | None = None,
+    requests: list[dict[str, Any]] | None = None,
+    summary: dict[str, Any] | None = None,
     **fields: Any,
 ) -> Path:
     """Seal one run folder and return it.
 
     `step_time` is every measured step's time in seconds; `changes` replaces keys of the benchmark file; `card` and
-    `environment` replace top-level keys there; `trace` is the content of traces/rank-0.json.gz; other keywords replace
-    fields of `Run`.
+    `environment` replace top-level keys there; `trace` is the content of traces/rank-0.json.gz; `requests` are rows of
+    samples/requests.parquet in place of steps, and `summary` is samples/summary.json; other keywords replace fields of
+    `Run`.
     """
     text = benchmark_text(**(changes or {}))
     benchmark = benchmark_file.parse(text, Path("benchmark.yaml")).benchmark
@@ -132,7 +136,9 @@ def make_run(
     )
     run = replace(run, **fields)
     prepared = evidence / ".incoming" / f"{stack}-{role}-{repeat}-{short_digest(run.to_json())}"
-    _fill(prepared, text, run, step_time, loss, trace, card or {}, environment or {})
+    samples = _steps(run, step_time, loss) if requests is None else requests
+    told = {"evaluation_loss": loss, "peak_memory_bytes": 200_000_000} if summary is None else summary
+    _fill(prepared, text, run, samples, told, trace, card or {}, environment or {})
     return seal(prepared, evidence, run)
 
 
@@ -140,8 +146,8 @@ def _fill(
     folder: Path,
     text: str,
     run: Run,
-    step_time: float,
-    loss: float,
+    samples: list[dict[str, Any]],
+    summary: dict[str, Any],
     trace: bytes | None,
     card: dict[str, Any],
     environment: dict[str, Any],
@@ -155,12 +161,12 @@ def _fill(
     (folder / "card.yaml").write_text(yaml.safe_dump({**_card(run), **card}, sort_keys=False))
     (folder / "environment.json").write_text(json.dumps({**_environment(), **environment}, indent=1, sort_keys=True))
     if run.outcome.state is State.COMPLETED:
-        parquet.write(folder / "samples/steps.parquet", _steps(run, step_time, loss), parquet.STEPS)
-        summary = {"evaluation_loss": loss, "peak_memory_bytes": 200_000_000}
+        name, schema = ("requests", parquet.REQUESTS) if "item" in samples[0] else ("steps", parquet.STEPS)
+        parquet.write(folder / f"samples/{name}.parquet", samples, schema)
         (folder / "samples/summary.json").write_text(json.dumps(summary))
     if trace is not None:
         (folder / "traces/rank-0.json.gz").write_bytes(trace)
-    derive.write(folder, derive.derive(folder))
+    derive.write(folder, derive.derive(folder, launch=Launch(run.stack, run.benchmark.profile)))
     (folder / "run.json").write_text(json.dumps(run.to_json(), indent=1, sort_keys=True) + "\n")
 
 

@@ -16,9 +16,10 @@ from collector.progress import Progress
 from collector.settled import SealedRuns
 from ledger import benchmark as benchmark_file
 from ledger import workspace as workspaces
-from ledger.benchmark import MOST_REPEATS, BenchmarkFile
+from ledger.benchmark import BenchmarkFile
 from ledger.plain_text import neutral
 from ledger.run import State
+from ledger.workloads.fields import MOST_REPEATS
 
 ENGINES = {"local": LocalEngine}
 

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from collector.interrupts import Interrupts
+from collector.supervised import Exit
+
+__all__ = ["Engine", "Exit", "LaunchRequest"]
 
 
 @dataclass(frozen=True)
@@ -30,18 +33,10 @@ class LaunchRequest:
     """Environment variables beside those that the host passes on."""
     interrupts: Interrupts
     """The first one ends the trial."""
-
-
-@dataclass(frozen=True)
-class Exit:
-    """How the launched process ended."""
-
-    exit_code: int | None
-    signal: str | None
-    timed_out: bool
-    cancelled: bool
-    strays: int
-    """Processes that the trial left running and that were ended."""
+    python: Path | None = None
+    """The stack's own Python; the collector's where None."""
+    client_python: Path | None = None
+    """Of the program that drives the stack, where it has one."""
 
 
 class Engine(ABC):

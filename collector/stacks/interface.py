@@ -13,25 +13,48 @@ from typing import Any, ClassVar
 
 from ledger.benchmark import Benchmark, Stack
 from ledger.run import Reason, Role
+from ledger.yaml_file import Location
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One planned launch of one stack."""
+class Job:
+    """A stack with the work that it is to do."""
 
     benchmark: Benchmark
     stack_name: str
     settings: dict[str, Any]
     """Resolved: defaults filled in by the adapter."""
-    role: Role
-    repeat: int
-    """Counts from 1 within stack and role."""
-    trial_key: str
+    workspace: Path
+    """The root that the benchmark file's paths start from."""
+    beside: Path | None = field(default=None, kw_only=True)
+    """The benchmark file's folder, where files that came with it lie."""
 
     @property
     def stack(self) -> Stack:
         """The stack as the benchmark file declares it."""
         return self.benchmark.stacks[self.stack_name]
+
+    def find(self, path: str) -> Path:
+        """Where a path of the benchmark file is: below the workspace's root, else beside the file itself."""
+        found = self.workspace / path
+        if self.beside is not None and not found.exists() and (self.beside / path).exists():
+            return self.beside / path
+        return found
+
+    @property
+    def has_environment(self) -> bool:
+        """Whether it runs in a virtual environment of its own, made from its requirements."""
+        return self.stack.environment.requirements is not None
+
+
+@dataclass(frozen=True)
+class Trial(Job):
+    """One planned launch of one stack."""
+
+    role: Role
+    repeat: int
+    """Counts from 1 within stack and role."""
+    trial_key: str
 
 
 @dataclass(frozen=True)
@@ -70,13 +93,23 @@ class Observed:
 
 
 class SettingsError(ValueError):
-    """A stack's settings that the adapter cannot use. `key` is the setting's name; `known` the names it knows."""
+    """A stack's settings that the adapter cannot use. `key` is the setting's name or empty; `known` what it knows."""
 
     def __init__(self, key: str, what: str, known: tuple[str, ...] = ()) -> None:
         super().__init__(what)
         self.key = key
         self.what = what
         self.known = known
+
+
+class WorkloadError(ValueError):
+    """A workload that the adapter cannot run as declared. `location` is the key's place below `workload`."""
+
+    def __init__(self, location: Location, what: str, todo: str | None = None) -> None:
+        super().__init__(what)
+        self.location = location
+        self.what = what
+        self.todo = todo
 
 
 class Adapter(ABC):
@@ -88,25 +121,55 @@ class Adapter(ABC):
     """Which `workload.kind` it can run."""
     requires: ClassVar[tuple[str, ...]]
     """Distributions whose versions, with all that they need, are the stack's software environment."""
+    any_of_requires: ClassVar[bool] = False
+    """Whether one of `requires` is enough."""
+    install: ClassVar[str | None] = None
+    """The command that adds `requires`, or the step."""
+    roles: ClassVar[frozenset[Role]] = frozenset({Role.WARMUP, Role.TIMED, Role.PROFILED})
+    """What launching it can be for: without a profiler there are no profiled launches."""
+    client_requirements: ClassVar[Path | None] = None
+    """Requirements of the program that drives the stack, where it has one: it runs in an environment of its own."""
+    repairs: ClassVar[int] = 0
+    """Version of what `repair` does: an environment that was repaired in another way is made again."""
 
     @abstractmethod
     def resolve(self, settings: dict[str, Any], benchmark: Benchmark) -> dict[str, Any]:
         """The settings with every default filled in, as plain JSON data. Raises SettingsError."""
 
+    def check(self, job: Job) -> None:  # noqa: B027 (most have nothing to look up)
+        """Look at the files that the work needs, before anything is launched.
+
+        Raises WorkloadError or SettingsError where the benchmark file names what is not there, InputError where one of
+        those files is wrong.
+        """
+
     @abstractmethod
-    def digests(self, benchmark: Benchmark) -> dict[str, str]:
+    def digests(self, job: Job) -> dict[str, str]:
         """{`model`, `dataset`, `adapter`: sha256} of what decides the work beside the settings."""
 
     @abstractmethod
-    def missing(self, settings: dict[str, Any]) -> MissingPrerequisite | None:
-        """What this machine lacks to launch a stack with these settings, or None."""
+    def missing(self, job: Job) -> MissingPrerequisite | None:
+        """What this machine lacks to launch the stack, or None. Its own environment, where it has one, is not asked."""
+
+    def secrets(self, job: Job) -> tuple[str, ...]:  # noqa: ARG002 (most need none)
+        """Variables of the collector's environment that the launch may see, such as a service's key; never recorded."""
+        return ()
+
+    def repair(self, python: Path) -> list[str]:  # noqa: ARG002 (most need none)
+        """Put right what an install of the stack's requirements leaves broken; returns what was done, a line each.
+
+        Called once, after the install into the environment of `python`. Raises subprocess.CalledProcessError or OSError
+        where that fails.
+        """
+        return []
 
     @abstractmethod
     def write_launch(self, trial: Trial, folder: Path) -> None:
         """Write `run.sh` and all that it needs into `folder` (the run folder's `launch/`).
 
         `sh run.sh` must work with STACKPROOF_OUT (an empty folder for the trial's output) and STACKPROOF_WORKSPACE
-        (where caches, models and data sets live) set, and use `${STACKPROOF_PYTHON:-python3}` for Python.
+        (where caches, models and data sets live) set, and use `${STACKPROOF_PYTHON:-python3}` for Python, and
+        `${STACKPROOF_CLIENT_PYTHON:-python3}` for the program of `client_requirements`.
         """
 
     @abstractmethod

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
 
 from collector.stacks.interface import Trial
 from collector.stacks.launch import markov
-from ledger.benchmark import TrainWorkload
+from ledger.workloads.train import TrainWorkload
 
 PRECISIONS = {"float32": "fp32", "bfloat16": "bf16"}
 """As CCL-Bench cards spell them."""
 
 
+PLAN = ("dp_replicate", "dp_shard", "tp", "pp", "cp", "ep", "pp_mb")
+"""The card's ways to split work; 1 where it is not split."""
+
+
 def card(
-    trial: Trial, digests: dict[str, str], framework: dict[str, Any], summary: dict[str, Any], run: Path
+    trial: Trial,
+    digests: dict[str, str],
+    framework: dict[str, Any],
+    summary: dict[str, Any],
+    run: Path,
+    plan: dict[str, int],
 ) -> dict[str, Any]:
-    """The card but for `workload.hardware`. `summary` is the trial's own; what it does not hold is left out."""
-    workload = trial.benchmark.workload
+    """The card; of `workload.hardware` only the devices that the ranks use, where the settings name them.
+
+    `summary` is the trial's own; what it does not hold is left out. `plan` is how the work is split,
+    {a name of PLAN: ways}.
+    """
+    workload = trial.benchmark.work(TrainWorkload)
     return {
         "workload": {
             "model": _model(workload, digests["model"], summary),
@@ -28,17 +42,39 @@ def card(
                 "tokens": workload.global_batch_size * workload.sequence_length,
             },
             "acceptance": _acceptance(workload),
+            **_hardware(trial, math.prod(plan.values()), run),
         },
         "Model-executor": {
             "framework": {key: value for key, value in framework.items() if value is not None},
-            "model_plan_parallelization": dict.fromkeys(
-                ("dp_replicate", "dp_shard", "tp", "pp", "cp", "ep", "pp_mb"), 1
-            ),
-            "communication_library": {"name": "none"},
+            "model_plan_parallelization": {**dict.fromkeys(PLAN, 1), **plan},
+            "communication_library": _communication(summary, math.prod(plan.values())),
             "protocol_selection": [],
         },
         "metric_source": {"traces": ["json"] if any(run.glob("traces/*.json.gz")) else []},
     }
+
+
+def _communication(summary: dict[str, Any], ranks: int) -> dict[str, Any]:
+    """What the ranks talked through, as the trial read it back."""
+    defaults = summary.get("defaults", {})
+    if ranks == 1:
+        return {"name": "none"}
+    known = {"name": defaults.get("backend"), "version": defaults.get("backend_version")}
+    return {key: value for key, value in known.items() if value is not None}
+
+
+def _hardware(trial: Trial, ranks: int, run: Path) -> dict[str, Any]:
+    """The devices that this trial uses, of those that the host has."""
+    path = run / "environment.json"
+    device = trial.settings.get("device")
+    if device is None or not path.is_file():
+        return {}
+    hardware = json.loads(path.read_bytes())["hardware"]
+    spec = {"type": "CPU", "model": hardware["cpu_model"], "total_count": 1, "count_per_node": 1}
+    if device == "cuda" and hardware["devices"]:
+        name = hardware["devices"][0]["name"]
+        spec = {"type": "GPU", "model": name, "total_count": ranks, "count_per_node": ranks}
+    return {"hardware": {"xpu_spec": spec}}
 
 
 def _model(workload: TrainWorkload, digest: str, summary: dict[str, Any]) -> dict[str, Any]:

@@ -15,25 +15,30 @@ from typing import Any
 
 import msgspec
 
+from collector.stacks import training_ranks
 from collector.stacks.interface import Observed, Trial
 from ledger import parquet
 from ledger.run import Role
+from ledger.workloads.train import TrainWorkload
 
-TRACE = "rank-0.json.gz"
 PHASES = frozenset({"warmup", "measured", "profiled"})
-WHOLE_NUMBERS = ("step", "start_ns", "duration_ns", "samples", "tokens")
+RANK_NUMBERS = ("step", "start_ns", "duration_ns")
+WHOLE_NUMBERS = (*RANK_NUMBERS, "samples", "tokens")
 
 
-def collect(trial: Trial, out: Path, run: Path) -> Observed:
-    """Copy and convert; `detail` names the first thing that is not there or not whole."""
+def collect(trial: Trial, out: Path, run: Path, ranks: int | None = None) -> Observed:
+    """Copy and convert; `detail` names the first thing that is not there or not whole.
+
+    `ranks` is None for a single process, which writes steps.jsonl; else each rank has a file of its own.
+    """
     absent: dict[str, str] = {}
     problems = [
-        _collect_steps(trial, out, run, absent),
-        _collect_summary(out, run, absent),
-        _collect_trace(trial, out, run),
+        _collect_steps(trial, out, run, absent) if ranks is None else _collect_ranks(trial, out, run, absent, ranks),
+        collect_summary(out, run, absent),
+        *(_collect_trace(trial, out, run, rank) for rank in range(ranks or 1)),
     ]
     found = [problem for problem in problems if problem]
-    wrote = any(out.iterdir())
+    wrote = any(each.name != training_ranks.LOGS for each in out.iterdir())
     return Observed(complete=not found, detail="; ".join(found) or None, absent=absent, anything=wrote)
 
 
@@ -44,25 +49,50 @@ def read_summary(run: Path) -> dict[str, Any]:
 
 
 def _collect_steps(trial: Trial, out: Path, run: Path, absent: dict[str, str]) -> str | None:
-    path = out / "steps.jsonl"
-    lines = path.read_bytes().splitlines() if path.is_file() else []
-    rows = [row for row in map(_step, lines) if row is not None]
+    rows, lines = _read_rows(out / "steps.jsonl", WHOLE_NUMBERS)
+    _write_steps(rows, run, absent)
+    planned = trial.benchmark.work(TrainWorkload).steps
+    if len(rows) < lines:
+        return f"{len(rows)} of {planned} steps are whole, {lines - len(rows)} lines are not"
+    return None if len(rows) == planned else f"{len(rows)} of {planned} steps were written"
+
+
+def _collect_ranks(trial: Trial, out: Path, run: Path, absent: dict[str, str], ranks: int) -> str | None:
+    workload = trial.benchmark.work(TrainWorkload)
+    read = [_read_rows(out / f"steps-rank-{rank}.jsonl", RANK_NUMBERS) for rank in range(ranks)]
+    by_rank = [rows for rows, _ in read]
+    tokens = workload.global_batch_size * workload.sequence_length
+    work = {"samples": workload.global_batch_size, "tokens": tokens}
+    rows = [{**row, **work} for row in training_ranks.together(by_rank)]
+    _write_steps(rows, run, absent)
+    if rows:
+        parquet.write(run / "samples/ranks.parquet", training_ranks.rows(by_rank), training_ranks.SCHEMA)
+    broken = sum(lines - len(found) for found, lines in read)
+    if broken:
+        return f"{len(rows)} of {workload.steps} steps are whole on all {ranks} ranks, {broken} lines are not"
+    done = len(rows) == workload.steps
+    return None if done else f"{len(rows)} of {workload.steps} steps were written by all {ranks} ranks"
+
+
+def _write_steps(rows: list[dict[str, Any]], run: Path, absent: dict[str, str]) -> None:
     if rows:
         parquet.write(run / "samples/steps.parquet", rows, parquet.STEPS)
     bad = sum(row["loss"] is None for row in rows)
     if bad:
         absent["loss"] = f"{bad} of {len(rows)} steps have no finite loss"
-    planned = trial.benchmark.workload.steps
-    if len(rows) < len(lines):
-        return f"{len(rows)} of {planned} steps are whole, {len(lines) - len(rows)} lines are not"
-    return None if len(rows) == planned else f"{len(rows)} of {planned} steps were written"
 
 
-def _step(line: bytes) -> dict[str, object] | None:
+def _read_rows(path: Path, numbers: tuple[str, ...]) -> tuple[list[dict[str, Any]], int]:
+    """The whole rows of a file, and how many lines it has."""
+    lines = path.read_bytes().splitlines() if path.is_file() else []
+    return [row for row in (_step(line, numbers) for line in lines) if row is not None], len(lines)
+
+
+def _step(line: bytes, numbers: tuple[str, ...]) -> dict[str, Any] | None:
     """One row, or None where the line is not one. A loss that is no finite number is null."""
     try:
         row = json.loads(line)
-        whole = {key: row[key] for key in WHOLE_NUMBERS}
+        whole = {key: row[key] for key in numbers}
         if row["phase"] not in PHASES or any(type(value) is not int or value < 0 for value in whole.values()):
             return None
         return {**whole, "phase": row["phase"], "loss": _finite(row.get("loss"))}
@@ -70,7 +100,8 @@ def _step(line: bytes) -> dict[str, object] | None:
         return None
 
 
-def _collect_summary(out: Path, run: Path, absent: dict[str, str]) -> str | None:
+def collect_summary(out: Path, run: Path, absent: dict[str, str]) -> str | None:
+    """Keep the finite values of summary.json; what is wrong with it, in a few words."""
     path = out / "summary.json"
     try:
         summary = json.loads(path.read_bytes())
@@ -82,26 +113,31 @@ def _collect_summary(out: Path, run: Path, absent: dict[str, str]) -> str | None
         return "summary.json is not an object"
     kept = {key: value for key, value in summary.items() if not _is_no_number(value)}
     absent.update(dict.fromkeys(summary.keys() - kept.keys(), "it was not a finite number"))
-    (run / "samples").mkdir(parents=True, exist_ok=True)
-    text = json.dumps(_without_no_numbers(kept), indent=1, sort_keys=True, allow_nan=False)
-    (run / "samples/summary.json").write_text(text + "\n")
+    write_json(run / "samples/summary.json", kept)
     return None
 
 
-def _collect_trace(trial: Trial, out: Path, run: Path) -> str | None:
-    path = out / TRACE
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write plain data, without what JSON has no number for."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(_without_no_numbers(value), indent=1, sort_keys=True, allow_nan=False) + "\n")
+
+
+def _collect_trace(trial: Trial, out: Path, run: Path, rank: int) -> str | None:
+    name = f"rank-{rank}.json.gz"
     if trial.role is not Role.PROFILED:
         return None
-    if not path.is_file():
-        return "the profiler wrote no trace"
+    which = f" of rank {rank}" if rank else ""
+    if not (out / name).is_file():
+        return f"the profiler wrote no trace{which}"
     (run / "traces").mkdir(parents=True, exist_ok=True)
     # Copied, not moved: a collector that dies here leaves the next one the same output.
-    shutil.copyfile(path, run / "traces" / TRACE)
+    shutil.copyfile(out / name, run / "traces" / name)
     try:
-        with gzip.open(run / "traces" / TRACE) as file:
+        with gzip.open(run / "traces" / name) as file:
             msgspec.json.decode(file.read(), type=_Trace)
     except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
-        return f"the trace is not whole ({error})"
+        return f"the trace{which} is not whole ({error})"
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from pathlib import Path
@@ -11,8 +10,8 @@ import duckdb
 import pyarrow as pa
 
 from ledger.catalog import records, traces
-from ledger.catalog.arrow import Tables, schemas, to_arrow
-from ledger.catalog.reading import read_run
+from ledger.catalog.arrow import Row, Tables, schemas, to_arrow
+from ledger.catalog.reading import definition_row, read_run
 from ledger.errors import EvidenceError
 from ledger.metrics import registry
 from ledger.run_folder import RunFolder, scan
@@ -56,7 +55,9 @@ def connect(read_all: Callable[[Mapping[str, pa.Schema]], Iterable[Tables]]) -> 
             contents.setdefault(name, []).append(found)
     for name, parts in contents.items():
         connection.register("incoming", pa.concat_tables(parts).combine_chunks())
-        connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming")
+        # Many runs declare the same definitions.
+        distinct = "DISTINCT " if name == "metric_definitions" else ""
+        connection.execute(f"INSERT INTO {name} BY NAME SELECT {distinct}* FROM incoming")
         connection.unregister("incoming")
     traces.prepare(connection)
     connection.execute(_text("views.sql"))
@@ -85,17 +86,5 @@ def _read_runs(
             problems.append(f"{folder.name} is left out: {error.what}; see `stackproof verify {folder.run_id}`")
 
 
-def _definitions() -> list[dict[str, object]]:
-    return [
-        {
-            "metric": each.id,
-            "version": each.version,
-            "title": each.title,
-            "unit": each.unit,
-            "direction": each.direction,
-            "definition": each.definition,
-            "inputs": json.dumps(each.inputs),
-            "source": each.source,
-        }
-        for each in registry.all_metrics()
-    ]
+def _definitions() -> list[Row]:
+    return [definition_row(each) for each in registry.all_metrics()]

@@ -22,6 +22,8 @@ from ledger import manifest, parquet
 from ledger.canonical import bytes_digest
 from ledger.catalog.arrow import Row, Tables, to_arrow
 from ledger.errors import EvidenceError
+from ledger.metrics import declared
+from ledger.metrics.registry import Metric
 from ledger.run import Run
 from ledger.run_folder import RunFolder
 
@@ -70,7 +72,7 @@ def read_run(folder: RunFolder, known: Mapping[str, pa.Schema], redacted: frozen
         files = _SealedFiles(folder, redacted)
         common = {"run_id": folder.run_id}
         tables = {name: to_arrow(rows, known[name], common) for name, rows in _rows(files).items()}
-        samples = {"steps": parquet.STEPS, "telemetry": parquet.TELEMETRY}
+        samples = {"steps": parquet.STEPS, "requests": parquet.REQUESTS, "telemetry": parquet.TELEMETRY}
         for name, schema in samples.items():
             found = _samples(files, f"samples/{name}.parquet", schema)
             if found is not None:
@@ -91,6 +93,7 @@ def _rows(files: _SealedFiles) -> dict[str, list[Row]]:
     return {
         "runs": [_run_row(folder, run)],
         "metrics": [_metric_row(each) for each in _json(files, "metrics.json", [])],
+        "metric_definitions": _declared_rows(files),
         "cards": _leaf_rows("field", card),
         "settings": _leaf_rows("setting", run.settings),
         "environments": _leaf_rows("field", _json(files, "environment.json", {})),
@@ -193,6 +196,25 @@ def _metric_row(row: dict[str, Any]) -> Row:
     return {**{name: row[name] for name in kept}, "origin": "sealed"}
 
 
+def _declared_rows(files: _SealedFiles) -> list[Row]:
+    """Definitions that the run's own benchmark file declares."""
+    return [definition_row(each) for each in declared.parse(files.read(declared.FILE) or b"{}")]
+
+
+def definition_row(each: Metric) -> Row:
+    """A definition as the catalog's `metric_definitions` has it."""
+    return {
+        "metric": each.id,
+        "version": each.version,
+        "title": each.title,
+        "unit": each.unit,
+        "direction": each.direction,
+        "definition": each.definition,
+        "inputs": json.dumps(each.inputs),
+        "source": each.source,
+    }
+
+
 def _leaf_rows(name: str, data: Mapping[str, Any]) -> list[Row]:
     return [{name: path, "value": _JSON.encode(value)} for path, value in _leaves(data, "")]
 
@@ -208,14 +230,14 @@ def _leaves(data: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
 
 
 def _price_rows(card: Mapping[str, Any], benchmark: Mapping[str, Any], stack: str) -> list[Row]:
-    """The price on the card; a card without one leaves it to the benchmark file that was used."""
+    """The prices on the card; a card without any leaves them to the benchmark file that was used."""
     places = (
         (card, ("workload", "hardware", "price")),
         (card, ("workload", "hardware", "xpu_spec", "price")),
         (benchmark, ("stacks", stack, "price")),
     )
-    price = next((found for data, keys in places if isinstance(found := _at(data, keys), dict) and found), None)
-    return [] if price is None else [_price_row(price)]
+    stated = next((found for data, keys in places if isinstance(found := _at(data, keys), dict | list) and found), [])
+    return [_price_row(price) for price in (stated if isinstance(stated, list) else [stated])]
 
 
 def _at(data: Any, keys: tuple[str, ...]) -> Any:

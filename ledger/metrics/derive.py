@@ -9,24 +9,32 @@ from pathlib import Path
 
 from ledger.canonical import file_digest
 from ledger.errors import StackproofError
+from ledger.metrics import declared
 from ledger.metrics.registry import Metric, Missing, Row, Value, newest
-from ledger.metrics.tables import Tables
+from ledger.metrics.tables import Launch, Tables
 
 FILE = "metrics.json"
 
 
-def derive(folder: Path, definitions: Sequence[Metric] | None = None) -> list[Row]:
+def derive(folder: Path, definitions: Sequence[Metric] | None = None, launch: Launch | None = None) -> list[Row]:
     """Every metric's newest definition over `folder`, in the registry's order; an absent value has its reason.
 
-    `definitions` chooses others, superseded ones too.
+    Definitions for other kinds of work are left out, and the launch's own declared metrics follow. `definitions`
+    chooses others, superseded ones too. `launch` says what a folder that is not sealed yet is the launch of.
     """
-    tables = Tables(folder)
+    tables = Tables(folder, launch)
     digests: dict[str, str] = {}
     rows: list[Row] = []
-    for each in newest() if definitions is None else definitions:
+    for each in [*_fitting(tables), *declared.of_folder(folder)] if definitions is None else definitions:
         inputs = {name: digests.setdefault(name, file_digest(folder / name)) for name in _present(folder, each)}
         rows.extend(_rows(each, tables, inputs))
     return rows
+
+
+def _fitting(tables: Tables) -> list[Metric]:
+    """The newest definitions for the kind of work that was done; all where that is not known."""
+    kind = tables.benchmark.workload.kind if tables.benchmark else None
+    return [each for each in newest() if kind is None or kind in each.kinds]
 
 
 def write(folder: Path, rows: list[Row]) -> None:

@@ -55,12 +55,16 @@ class Metric:
     """Files of the run folder that it reads (`samples/steps.parquet`)."""
     source: str
     """Where the definition comes from."""
+    kinds: frozenset[str]
+    """Kinds of workload whose launches can give it."""
     compute: Callable[[Any], Result] = field(compare=False, repr=False)
+    scope: str | None = None
+    """What tells definitions apart that benchmark files declare for themselves; None for stackproof's own."""
 
     @property
     def definition_id(self) -> str:
-        """`step_time@1`."""
-        return f"{self.id}@{self.version}"
+        """`step_time@1`; `iteration_time@3f2a9c01` for one that a benchmark file declares."""
+        return f"{self.id}@{self.scope or self.version}"
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,8 @@ class Row:
     """{file: sha256} that the value was computed from."""
 
 
+EVERY_KIND = ("train", "serve", "tasks", "command")
+
 _METRICS: dict[tuple[str, int], Metric] = {}
 
 
@@ -92,13 +98,15 @@ def metric(
     definition: str,
     inputs: tuple[str, ...],
     source: str,
+    kinds: Iterable[str] = EVERY_KIND,
 ) -> Callable[[Callable[[Any], Result]], Callable[[Any], Result]]:
     """Register a function as a metric's definition."""
 
     def register(compute: Callable[[Any], Result]) -> Callable[[Any], Result]:
         if (id, version) in _METRICS:
             raise ValueError(f"the metric {id}@{version} is registered twice")
-        _METRICS[id, version] = Metric(id, version, title, unit, direction, definition, inputs, source, compute)
+        found = Metric(id, version, title, unit, direction, definition, inputs, source, frozenset(kinds), compute)
+        _METRICS[id, version] = found
         return compute
 
     return register

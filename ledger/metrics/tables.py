@@ -11,6 +11,8 @@ from typing import Any, Self
 import pyarrow as pa
 
 from ledger import parquet, traces
+from ledger.benchmark import Benchmark, Price
+from ledger.benchmark import read as read_benchmark
 from ledger.errors import StackproofError
 from ledger.metrics.registry import Missing
 from ledger.traces.breakdown import Breakdown, explain
@@ -37,16 +39,67 @@ class _Traced:
         return cls(trace.path.name, breakdown, device_use(trace, breakdown), inspect(trace), of_rank(trace, breakdown))
 
 
+@dataclass(frozen=True)
+class Launch:
+    """What a launch was one of."""
+
+    stack: str
+    profile: str | None = None
+    """The short form of its benchmark, where it was one."""
+
+
 class Tables:
     """What metric functions read. `folder` is a run folder, sealed or about to be."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, launch: Launch | None = None) -> None:
         self.folder = folder
+        self._launch = launch
+
+    @cached_property
+    def benchmark(self) -> Benchmark | None:
+        """The benchmark as the launch's own file declares it, its short form merged over it; None where it has none."""
+        return self._declared[0] if self._declared else None
+
+    @cached_property
+    def prices(self) -> tuple[Price, ...] | None:
+        """What the launch's stack costs; None where its benchmark file does not say."""
+        stack = self._declared[0].stacks.get(self._declared[1].stack) if self._declared else None
+        return stack.price or None if stack else None
+
+    @cached_property
+    def device_count(self) -> int:
+        """Accelerators of the machine, 0 where it has none."""
+        path = self.folder / "environment.json"
+        hardware = json.loads(path.read_bytes()).get("hardware", {}) if path.is_file() else {}
+        return len(hardware.get("devices") or ())
+
+    @cached_property
+    def _declared(self) -> tuple[Benchmark, Launch] | None:
+        path = self.folder / "benchmark.yaml"
+        launch = self._launch or self._sealed_launch()
+        if launch is None or not path.is_file():
+            return None
+        try:
+            return read_benchmark(path, launch.profile).benchmark, launch
+        except StackproofError:
+            return None  # an earlier version took files that are refused today
+
+    def _sealed_launch(self) -> Launch | None:
+        path = self.folder / "run.json"
+        if not path.is_file():
+            return None
+        run = json.loads(path.read_bytes())
+        return Launch(str(run["stack"]), run["benchmark"].get("profile"))
 
     @cached_property
     def steps(self) -> pa.Table | None:
         """samples/steps.parquet (schema `ledger.parquet.STEPS`), or None."""
         return self._parquet("samples/steps.parquet")
+
+    @cached_property
+    def requests(self) -> pa.Table | None:
+        """samples/requests.parquet (schema `ledger.parquet.REQUESTS`), or None."""
+        return self._parquet("samples/requests.parquet")
 
     @cached_property
     def telemetry(self) -> pa.Table | None:

@@ -97,6 +97,52 @@ COMMENT ON COLUMN steps.samples IS 'Sequences that the step trained on.';
 COMMENT ON COLUMN steps.tokens IS 'Tokens that the step trained on.';
 COMMENT ON COLUMN steps.loss IS 'Training loss of the step, nats a token.';
 
+CREATE TABLE requests (
+    run_id VARCHAR NOT NULL,
+    request INTEGER,
+    item VARCHAR,
+    attempt INTEGER,
+    phase VARCHAR,
+    level DOUBLE,
+    scheduled_ns BIGINT,
+    sent_ns BIGINT,
+    first_token_ns BIGINT,
+    ended_ns BIGINT,
+    chunk_gaps_ns BIGINT[],
+    one_token_a_chunk BOOLEAN,
+    queue_ns BIGINT,
+    input_tokens BIGINT,
+    cached_tokens BIGINT,
+    output_tokens BIGINT,
+    text VARCHAR,
+    finish_reason VARCHAR,
+    error VARCHAR,
+    accepted BOOLEAN,
+    why VARCHAR
+);
+COMMENT ON TABLE requests IS 'One row a request to a server, or an attempt at a task, warm-up included (samples/requests.parquet).';
+COMMENT ON COLUMN requests.run_id IS 'The run.';
+COMMENT ON COLUMN requests.request IS 'Order in which the requests of a phase and level were due, from 0.';
+COMMENT ON COLUMN requests.item IS 'Name of the prompt or the task: the unit of quality.';
+COMMENT ON COLUMN requests.attempt IS 'At this item in this launch, from 1.';
+COMMENT ON COLUMN requests.phase IS 'warmup, measured, sweep or profiled.';
+COMMENT ON COLUMN requests.level IS 'Offered load: requests a second, requests in flight, or times production''s rate.';
+COMMENT ON COLUMN requests.scheduled_ns IS 'When it was due, since the phase''s start; NULL in a closed loop.';
+COMMENT ON COLUMN requests.sent_ns IS 'When it was sent, since the phase''s start.';
+COMMENT ON COLUMN requests.first_token_ns IS 'When its first content came; NULL when none came.';
+COMMENT ON COLUMN requests.ended_ns IS 'When its last token came, or its error.';
+COMMENT ON COLUMN requests.chunk_gaps_ns IS 'Times between chunks with content, in order.';
+COMMENT ON COLUMN requests.one_token_a_chunk IS 'Whether the chunks are as many as the output''s tokens.';
+COMMENT ON COLUMN requests.queue_ns IS 'Wait in the server''s queue, where the server tells it.';
+COMMENT ON COLUMN requests.input_tokens IS 'Tokens of the prompt, as the server counts them.';
+COMMENT ON COLUMN requests.cached_tokens IS 'Tokens of the prompt that the server had already.';
+COMMENT ON COLUMN requests.output_tokens IS 'Tokens of the answer, as the server counts them.';
+COMMENT ON COLUMN requests.text IS 'The answer.';
+COMMENT ON COLUMN requests.finish_reason IS 'Why the answer ended, as the server tells.';
+COMMENT ON COLUMN requests.error IS 'What went wrong, in one line; NULL when it was answered.';
+COMMENT ON COLUMN requests.accepted IS 'Whether the answer passed the workload''s acceptance check; NULL when it could not be judged.';
+COMMENT ON COLUMN requests.why IS 'Why it was not accepted.';
+
 CREATE TABLE telemetry (
     run_id VARCHAR NOT NULL,
     elapsed_ns BIGINT,

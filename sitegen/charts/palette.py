@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ledger.traces.work import KINDS
 from sitegen.comparison.accounting import PARTS
+from sitegen.comparison.request_accounting import PHASES
 
 PART_PATTERNS = ("", "/", "x", "-", ".", "\\", "+")
 """By the number of a part, as plotly calls them; the last is what no part is named for."""
@@ -27,7 +28,10 @@ _PATTERNS = {
 
 def number_of(part: str) -> int:
     """What picks a part's colour and pattern."""
-    return PARTS.index(part) + 1 if part in PARTS else len(PARTS) + 1
+    for known in (PARTS, PHASES):
+        if part in known:
+            return known.index(part) + 1
+    return len(PARTS) + 1
 
 
 def title_of(code: int) -> str:

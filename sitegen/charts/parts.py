@@ -38,7 +38,7 @@ def side_by_side(verdict: Verdict) -> Chart | None:
     shown = [part for part in parts if (part.baseline or 0) + (part.candidate or 0) > 0]
     return Chart(
         id="time-parts",
-        title="Time of one traced step, by part",
+        title=f"Time of one {_one(verdict)}, by part",
         alt=" ".join(
             f"{side}: {', '.join(_words(part, index, totals[index]) for part in shown)}."
             for index, side in enumerate(sides)
@@ -50,7 +50,7 @@ def side_by_side(verdict: Verdict) -> Chart | None:
                 230,
                 barmode="stack",
                 bargap=0.35,
-                xaxis=axis(f"Time a step ({unit.name})", rangemode="tozero"),
+                xaxis=axis(f"Time a {verdict.accounting.per} ({unit.name})", rangemode="tozero"),
                 yaxis=axis(autorange="reversed", gridcolor="rgba(0,0,0,0)"),
                 legend={"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom", "traceorder": "normal"},
             ),
@@ -75,14 +75,14 @@ def waterfall(verdict: Verdict) -> Chart | None:
         id="time-waterfall",
         title=title,
         alt=", ".join(f"{name} {difference(value, 's')}" for name, value in steps)
-        + f"; measured difference {difference(accounting.difference, 's')} a step.",
+        + f"; measured difference {difference(accounting.difference, 's')} a {accounting.per}.",
         plotly={
             "data": [_steps(steps, accounting.difference, unit)],
             "layout": layout(
                 90 + 44 * (len(steps) + 1),
                 showlegend=False,
                 xaxis=axis(
-                    f"Difference a step ({unit.name})",
+                    f"Difference a {accounting.per} ({unit.name})",
                     zeroline=True,
                     zerolinecolor="var(--sp-muted)",
                 ),
@@ -95,6 +95,10 @@ def waterfall(verdict: Verdict) -> Chart | None:
 
 def _top(verdict: Verdict) -> list[Part]:
     return [part for part in verdict.accounting.parts if part.parent is None]
+
+
+def _one(verdict: Verdict) -> str:
+    return "traced step" if verdict.accounting.per == "step" else verdict.accounting.per
 
 
 def _of(part: Part, side: int) -> float | None:

@@ -6,7 +6,7 @@ Which fields must be held and which are what is compared is data: `fields.yaml`,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
@@ -42,6 +42,13 @@ class FieldTable:
     """{field: what sentences call it}."""
     intended: tuple[str, ...]
     ignored: tuple[str, ...]
+    one_sided: tuple[str, ...] = ()
+    """Fields that say nothing where only one side has them."""
+
+    def with_intended(self, fields: tuple[str, ...]) -> FieldTable:
+        """The table with more fields that are what is compared."""
+        held = {name: title for name, title in self.held.items() if not _matches(name, fields)}
+        return replace(self, held=held, intended=(*self.intended, *fields))
 
     def treatment(self, field: str) -> Treatment | None:
         """How a field takes part; None for one that says nothing about a side."""
@@ -62,12 +69,16 @@ def field_table(kind: str) -> FieldTable:
         held={entry["field"]: entry["title"] for part in parts for entry in part.get("held", ())},
         intended=tuple(pattern for part in parts for pattern in part.get("intended", ())),
         ignored=tuple(pattern for part in parts for pattern in part.get("ignored", ())),
+        one_sided=tuple(pattern for part in parts for pattern in part.get("one_sided", ())),
     )
 
 
-def line_up(baseline: Side, candidate: Side, kind: str) -> tuple[FieldComparison, ...]:
-    """Every field of the table and every other that differs, over the timed launches; differences first."""
-    table = field_table(kind)
+def line_up(baseline: Side, candidate: Side, kind: str, intended: tuple[str, ...] = ()) -> tuple[FieldComparison, ...]:
+    """Every field of the table and every other that differs, over the timed launches; differences first.
+
+    `intended` are fields that the comparison declares as what is compared, though others hold them.
+    """
+    table = field_table(kind).with_intended(intended)
     runs = [_witnesses(side) for side in (baseline, candidate)]
     names = set(table.held) | {name for side in runs for run in side for name in run.fields}
     found = [line for name in names if (line := _compare(name, runs[0], runs[1], table))]
@@ -101,6 +112,8 @@ def _compare(
     if treatment is not Treatment.HELD and a == b == [None]:
         return None
     if treatment is Treatment.RECORDED and (a == b or _is_noise(a, b)):
+        return None
+    if _matches(name, table.one_sided) and [None] in (a, b):
         return None
     return FieldComparison(name, treatment, _sameness(a, b), _text(a), _text(b), table.held.get(name))
 

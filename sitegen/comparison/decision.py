@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ledger.benchmark import Objective
-from ledger.metrics import registry
+from ledger.benchmark import Benchmark, Objective
 from sitegen.comparison.effect import LEAST_LAUNCHES
 from sitegen.comparison.envelope import counted, qualifies
+from sitegen.comparison.meaning import metric_of
 from sitegen.comparison.selection import Selection
 from sitegen.comparison.verdict import (
     Decision,
@@ -66,9 +66,9 @@ def decide(
     return Outcome(Decision.INCONCLUSIVE)
 
 
-def asks_for_the_worse(objective: Objective) -> bool:
+def asks_for_the_worse(objective: Objective, benchmark: Benchmark) -> bool:
     """Whether the objective ranks against the metric's own direction: more of what is better when less, or less."""
-    known = registry.get(objective.metric)
+    known = metric_of(objective.metric, benchmark)
     return known is not None and known.direction == ("higher" if objective.minimise else "lower")
 
 

@@ -71,7 +71,7 @@ def declared(found: Declaration, profile: str | None) -> Declared:
         question=found.comparison.question or found.benchmark.question,
         objective=objective_text(envelope.objective),
         threshold=found.comparison.threshold,
-        limits=tuple(limit_line(metric, limit) for metric, limit in envelope.limits.items()),
+        limits=tuple(limit_line(metric, limit, found.benchmark) for metric, limit in envelope.limits.items()),
         commit=first.commit if first else None,
         blob=first.blob if first else None,
         profile=profile,
@@ -84,9 +84,9 @@ def objective_text(objective: Objective) -> str:
     return f"{'minimise' if objective.minimise else 'maximise'} {objective.metric}"
 
 
-def limit_line(metric: str, limit: Limit) -> str:
+def limit_line(metric: str, limit: Limit, benchmark: Benchmark) -> str:
     """`peak_memory <= 600 MiB`."""
-    return f"{metric} {limit_text(limit, unit_of(metric))}"
+    return f"{metric} {limit_text(limit, unit_of(metric, benchmark))}"
 
 
 def _sealed(folder: RunFolder, profile: str | None) -> Benchmark:
@@ -120,17 +120,19 @@ def _changes(then: Benchmark, now: Benchmark, comparison: Comparison) -> Iterato
     limits = [each.envelope.limits for each in (then, now)]
     for metric in dict.fromkeys((*limits[0], *limits[1])):
         if limits[0].get(metric) != limits[1].get(metric):
-            yield Changed("envelope_changed", f"the limit on {metric}", *_limit_words(metric, limits))
+            yield Changed("envelope_changed", f"the limit on {metric}", *_limit_words(metric, limits, then))
 
 
-def _limit_words(metric: str, limits: Iterable[dict[str, Limit]]) -> Iterator[str]:
+def _limit_words(metric: str, limits: Iterable[dict[str, Limit]], benchmark: Benchmark) -> Iterator[str]:
     """Both limits; with more digits where the usual three would make them look alike."""
     found = [each.get(metric) for each in limits]
     bounds = [each.bound for each in found if each]
     alike = len(bounds) == 2 and abs(bounds[0] - bounds[1]) <= 0.01 * max(map(abs, bounds))
     for each in found:
-        text = f"{each.operator} {each.bound:.12g}" if each and alike else each and limit_text(each, unit_of(metric))
-        yield text or NOT_DECLARED
+        if each is None:
+            yield NOT_DECLARED
+        else:
+            yield f"{each.operator} {each.bound:.12g}" if alike else limit_text(each, unit_of(metric, benchmark))
 
 
 def _find(benchmark: Benchmark, comparison: Comparison) -> Comparison | None:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ledger.metrics import registry
+from ledger.benchmark import Benchmark
 from ledger.run import Role
+from sitegen.comparison import items
 from sitegen.comparison.evidence import Measured, TrialRun
+from sitegen.comparison.meaning import metric_of, title_of
 from sitegen.comparison.selection import Selection, Side
 from sitegen.comparison.statistics import Interval, NoInterval, geometric_mean, paired_ratio, unpaired_ratio
 from sitegen.comparison.verdict import Effect, Launch
@@ -100,14 +102,21 @@ def launch_order(baseline: Sequence[TrialRun], candidate: Sequence[TrialRun]) ->
     return Order(tuple(blocks), proven and bool(blocks), first == {0, 1})
 
 
-def effect(selection: Selection, metric: str, lower_is_better: bool) -> Effect:
-    """The ratio candidate / baseline of a metric over the timed launches."""
+def effect(selection: Selection, metric: str, lower_is_better: bool, benchmark: Benchmark) -> Effect:
+    """The ratio candidate / baseline of a metric over the timed launches.
+
+    Where it rests on which answers were accepted, the interval also holds the chance of which items were asked.
+    """
     version = common_version(selection, metric)
     differ = definitions_differ(selection, metric)
     sides = [measure(side, metric, version) for side in selection.sides]
     sample = next((row for side in sides for row in side.rows.values()), None)
-    known = registry.get(metric)
+    known = metric_of(metric, benchmark)
     found, method, used = _interval(sides[0], sides[1]) if not differ else (_DIFFER, "none", ([], []))
+    if metric in items.RESTS_ON_ACCEPTANCE and all(len(numbers) >= LEAST_LAUNCHES for numbers in used):
+        wider = items.widened(found, selection)
+        method += ", widened by the chance of which items were asked" if wider is not found else ""
+        found = wider
     bounds = found if isinstance(found, Interval) else None
     positive = all(used) and min(*used[0], *used[1]) > 0
     return Effect(
@@ -124,6 +133,7 @@ def effect(selection: Selection, metric: str, lower_is_better: bool) -> Effect:
         baseline_launches=len(used[0]),
         candidate_launches=len(used[1]),
         absent=found.reason if isinstance(found, NoInterval) else None,
+        title=title_of(metric, benchmark),
     )
 
 

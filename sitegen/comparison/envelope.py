@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ledger.benchmark import Benchmark
-from ledger.metrics import registry
 from ledger.quantity import Limit
 from ledger.run import Reason, Role, State
+from sitegen.comparison import items
 from sitegen.comparison.effect import LEAST_LAUNCHES, common_version, measure
 from sitegen.comparison.evidence import TrialRun
+from sitegen.comparison.meaning import metric_of
 from sitegen.comparison.selection import Selection, Side
 from sitegen.comparison.statistics import Interval, NoInterval, t_interval, wilson_interval
 from sitegen.comparison.verdict import LimitCheck, Standing
@@ -22,7 +23,7 @@ LAUNCH_RELIABILITY = "launch_reliability"
 def check_limits(selection: Selection, benchmark: Benchmark) -> tuple[LimitCheck, ...]:
     """Every limit for the baseline, then for the candidate, in the order of the file."""
     return tuple(
-        _check(selection, side, metric, limit)
+        _check(selection, side, metric, limit, benchmark)
         for metric, limit in benchmark.envelope.limits.items()
         for side in selection.sides
     )
@@ -53,29 +54,41 @@ def counted(side: Side) -> list[TrialRun]:
     return [run for run in side.of(Role.TIMED) if run.reason != Reason.CANCELLED]
 
 
-def unit_of(metric: str) -> str:
+def unit_of(metric: str, benchmark: Benchmark) -> str:
     """The unit of a metric, or of launch reliability."""
-    known = registry.get(metric)
+    known = metric_of(metric, benchmark)
     return "share" if metric == LAUNCH_RELIABILITY else known.unit if known else ""
 
 
-def _check(selection: Selection, side: Side, metric: str, limit: Limit) -> LimitCheck:
-    found, basis = _reliability(side) if metric == LAUNCH_RELIABILITY else _metric(selection, side, metric)
+def _check(selection: Selection, side: Side, metric: str, limit: Limit, benchmark: Benchmark) -> LimitCheck:
+    found, basis = _found(selection, side, metric)
     center = found.center
     low, high = (found.low, found.high) if isinstance(found, Interval) else (None, None)
     margin = None if center is None else (limit.bound - center if limit.is_upper else center - limit.bound)
     return LimitCheck(
         stack=side.stack,
         metric=metric,
-        unit=unit_of(metric),
+        unit=unit_of(metric, benchmark),
         value=center,
         low=low,
         high=high,
-        limit=limit_text(limit, unit_of(metric)),
+        limit=limit_text(limit, unit_of(metric, benchmark)),
         margin=margin,
         standing=Standing.FAILS if never_completes(side) else _standing(limit, found),
         basis=basis,
     )
+
+
+def _found(selection: Selection, side: Side, metric: str) -> tuple[Interval | NoInterval, str]:
+    """A metric over a side's launches; what is a share of items or requests is judged over those."""
+    if metric == LAUNCH_RELIABILITY:
+        return _reliability(side)
+    if any(run.items for run in side.timed):
+        if metric == "acceptance_rate":
+            return items.acceptance(side)
+        if metric == "request_reliability":
+            return items.reliability(side)
+    return _metric(selection, side, metric)
 
 
 def _standing(limit: Limit, found: Interval | NoInterval) -> Standing:

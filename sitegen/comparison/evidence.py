@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
@@ -25,6 +25,16 @@ class Measured:
     rank: int | None
     value: float | None
     missing_reason: str | None
+
+
+@dataclass(frozen=True)
+class ItemResult:
+    """What came of one item in one launch."""
+
+    accepted: float | None
+    """Share of its attempts that were accepted; None where none could be judged."""
+    answered: int
+    requests: int
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,8 @@ class TrialRun:
     """{`card.workload.data.batch_size`: value as JSON text}."""
     steps: dict[str, float] = field(repr=False, default_factory=dict)
     """A profiled launch's own clock, {`measured` or `profiled`: mean seconds of its steps in that phase}."""
+    items: dict[str, ItemResult] = field(repr=False, default_factory=dict)
+    """A timed launch's results by prompt or task."""
 
     @property
     def configuration(self) -> tuple[str, ...]:
@@ -111,8 +123,15 @@ def load(catalog: Catalog, benchmark: str) -> Evidence:
     steps: dict[str, dict[str, float]] = defaultdict(dict)
     for row in _rows(catalog, "steps", benchmark):
         steps[row["run_id"]][row["phase"]] = row["seconds"]
+    items: dict[str, dict[str, ItemResult]] = defaultdict(dict)
+    for row in _rows(catalog, "items", benchmark):
+        name = "" if row["item"] is None else str(row["item"])
+        items[row["run_id"]][name] = ItemResult(row["accepted"], row["answered"], row["requests"])
     runs = tuple(
-        _run(row, tuple(measured[row["run_id"]]), fields[row["run_id"]], steps[row["run_id"]])
+        replace(
+            _run(row, tuple(measured[row["run_id"]]), fields[row["run_id"]], steps[row["run_id"]]),
+            items=items[row["run_id"]],
+        )
         for row in _rows(catalog, "runs", benchmark)
     )
     plans = tuple(

@@ -22,12 +22,14 @@ from sitegen.comparison import (
     downgrades,
     effect,
     envelope,
+    items,
     readiness,
+    request_accounting,
 )
 from sitegen.comparison.evidence import Evidence, TrialRun, load
 from sitegen.comparison.selection import Selection, select
 from sitegen.comparison.sentence import sentence
-from sitegen.comparison.verdict import Note, Verdict
+from sitegen.comparison.verdict import Accounting, Note, Verdict
 
 
 def judge(
@@ -79,13 +81,15 @@ def judge_evidence(
     declared = declaration.declaration(selection, now, comparison, folder)
     benchmark, threshold = declared.benchmark, declared.comparison.threshold
     objective = benchmark.envelope.objective
-    wrong_way = decision.asks_for_the_worse(objective)
-    found = effect.effect(selection, objective.metric, objective.minimise is not None)
+    wrong_way = decision.asks_for_the_worse(objective, benchmark)
+    found = effect.effect(selection, objective.metric, objective.minimise is not None, benchmark)
     differ = effect.definitions_differ(selection, objective.metric)
     limits = envelope.check_limits(selection, benchmark)
-    fields = comparability.line_up(selection.baseline, selection.candidate, benchmark.workload.kind)
+    fields = comparability.line_up(
+        selection.baseline, selection.candidate, benchmark.workload.kind, declared.comparison.intended
+    )
     outcome = decision.decide(selection, found, limits, fields, threshold, differ or wrong_way)
-    account = accounting.account(selection, effect.effect(selection, accounting.TOTAL, lower_is_better=True))
+    account = _account(selection, benchmark)
     counted = counts.count_trials(selection)
     cited = _cited(selection)
     broken = _broken(known, cited, folder)
@@ -128,7 +132,16 @@ def judge_evidence(
         unsuccessful=counts.unsuccessful(selection),
         evidence=tuple(run.run_id for run in cited),
         left_out=selection.left_out,
+        items=items.compare(selection),
     )
+
+
+def _account(selection: Selection, benchmark: Benchmark) -> Accounting:
+    """Where the difference lies: by requests where the work is done in them, else by the traces of steps."""
+    if any(run.items for side in selection.sides for run in side.timed):
+        return request_accounting.account(selection, benchmark)
+    total = effect.effect(selection, accounting.TOTAL, lower_is_better=True, benchmark=benchmark)
+    return accounting.account(selection, total)
 
 
 def _in_force(file: BenchmarkFile, known: Evidence) -> BenchmarkFile:

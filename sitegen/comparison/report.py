@@ -54,6 +54,8 @@ def to_text(verdict: Verdict) -> str:
         _envelope(verdict),
         _differences(verdict),
         _time(verdict),
+        _cost(verdict),
+        _items(verdict),
         _trials(verdict),
         _notes("Left out", verdict.left_out),
         _next(verdict),
@@ -151,7 +153,9 @@ def _field_row(field: FieldComparison) -> tuple[str, ...]:
 
 def _time(verdict: Verdict) -> list[str]:
     account = verdict.accounting
-    lines = ["Where the time of a step goes (means over the profiled launches)"]
+    if account.factors and not account.parts:
+        return []
+    lines = [f"Where the {account.total} goes (means over {account.of})"]
     rows = [("part", verdict.baseline, verdict.candidate, "difference")]
     rows += [
         (
@@ -170,6 +174,40 @@ def _time(verdict: Verdict) -> list[str]:
         rows.append(("Timed launches", "", "", format.difference(account.difference, "s")))
         lines += _table(rows, "lrrr")
     return lines + _closing(account)
+
+
+def _cost(verdict: Verdict) -> list[str]:
+    factors = verdict.accounting.factors
+    if not factors:
+        return []
+    rows = [("factor", verdict.baseline, verdict.candidate, "makes of the difference")]
+    rows += [
+        (
+            each.title,
+            format.value(each.baseline, each.unit),
+            format.value(each.candidate, each.unit),
+            format.difference(each.contribution, "money"),
+        )
+        for each in factors
+    ]
+    total = sum(each.contribution for each in factors)
+    rows.append(("Cost per accepted result", "", "", format.difference(total, "money")))
+    return ["What an accepted result costs is made of (in the prices' currency)", *_table(rows, "lrrr")]
+
+
+def _items(verdict: Verdict) -> list[str]:
+    found = verdict.items
+    if found is None:
+        return []
+    shared = found.both + found.neither + found.only_baseline + found.only_candidate
+    lines = [f"Item by item ({format.count(shared, 'item')} on both sides)"]
+    lines += _wrapped(
+        f"accepted of both {found.both}, of {verdict.baseline} alone {found.only_baseline}, of {verdict.candidate} "
+        f"alone {found.only_candidate}, of neither {found.neither}; McNemar's exact p {format.number(found.p_value)}"
+    )
+    if found.alone:
+        lines += _wrapped(f"{format.count(found.alone, 'item')} of one side only, left out")
+    return lines
 
 
 def residual_parts(account: Accounting) -> list[tuple[str, float]]:

@@ -52,8 +52,15 @@ def _win(benchmark: Benchmark, selection: Selection, outcome: Outcome, effect: E
     if factor is not None and factor > 1:
         claim = f"{winner} {VERBS.get(benchmark.workload.kind, 'is')} {times(factor)} times as fast as {loser}"
     else:
-        claim = f"{winner} beats {loser}"
+        claim = _claim(seen, winner, loser)
     return f"{claim} ({found}), outside the {share(threshold)} threshold."
+
+
+def _claim(seen: Effect, winner: str, loser: str) -> str:
+    """What the winner does, in words that fit the objective."""
+    if seen.metric == "cost_per_accepted_result" and seen.ratio:
+        return f"an accepted result of {winner} costs {times(seen.ratio)} times what one of {loser} costs"
+    return f"{winner} beats {loser}"
 
 
 def _speed(seen: Effect) -> float | None:
@@ -86,6 +93,7 @@ def swapped(effect: Effect) -> Effect:
         baseline_launches=effect.candidate_launches,
         candidate_launches=effect.baseline_launches,
         absent=effect.absent,
+        title=effect.title,
     )
 
 
@@ -126,8 +134,7 @@ def _values(effect: Effect, candidate: str, baseline: str) -> str:
 
 
 def _title(effect: Effect) -> str:
-    known = registry.get(effect.metric)
-    title = known.title if known else effect.metric.replace("_", " ")
+    title = effect.title or effect.metric.replace("_", " ")
     return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 

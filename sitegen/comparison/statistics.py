@@ -63,7 +63,7 @@ def welch_interval(first: Sequence[float], second: Sequence[float]) -> Interval 
     return Interval(center, center - half, center + half)
 
 
-def wilson_interval(successes: int, attempts: int) -> Interval | NoInterval:
+def wilson_interval(successes: float, attempts: int) -> Interval | NoInterval:
     """Wilson's score interval for a proportion; `center` is the plain proportion."""
     if attempts == 0:
         return NoInterval("nothing was attempted")

@@ -103,6 +103,8 @@ class Effect:
     candidate_launches: int
     absent: str | None = None
     """Why there is no interval."""
+    title: str = ""
+    """What people call the metric."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,51 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Factor:
+    """One factor of a cost, and how much of the difference in cost it makes."""
+
+    id: str
+    title: str
+    unit: str
+    baseline: float
+    candidate: float
+    contribution: float
+    """To candidate minus baseline, in money; all contributions add up to it."""
+
+
+@dataclass(frozen=True)
+class ItemRow:
+    """One item: the share of its attempts that each side got accepted."""
+
+    item: str
+    baseline: float
+    candidate: float
+
+    @property
+    def difference(self) -> float:
+        """Candidate minus baseline."""
+        return self.candidate - self.baseline
+
+
+@dataclass(frozen=True)
+class ItemComparison:
+    """Both sides item by item; an item counts as accepted from half of its attempts on."""
+
+    both: int
+    only_baseline: int
+    only_candidate: int
+    neither: int
+    p_value: float
+    """McNemar's exact test, two-sided."""
+    apart: tuple[ItemRow, ...]
+    """Items on which the sides differ, the largest differences first, up to a limit."""
+    apart_count: int
+    """How many there are in all."""
+    alone: int
+    """Items that only one side was given or judged on; they are left out."""
+
+
+@dataclass(frozen=True)
 class Accounting:
     """Where the difference lies: parts from the profiled launches beside the total from the timed ones."""
 
@@ -184,6 +231,14 @@ class Accounting:
     """Part of the residual: timed launches and the profiled launches' unprofiled steps do not differ alike."""
     residual_profiler: float | None = None
     """The rest of it: the profiler changes the two sides' steps unequally."""
+    total: str = "step time"
+    """What the parts are of."""
+    of: str = "the profiled launches"
+    """What the parts are measured in."""
+    per: str = "step"
+    """What one total is the time of: a step, or a result."""
+    factors: tuple[Factor, ...] = ()
+    """What the cost of an accepted result is the product of."""
 
 
 @dataclass(frozen=True)
@@ -272,3 +327,5 @@ class Verdict:
     """Run ids of all that is cited."""
     left_out: tuple[Note, ...] = ()
     """Runs of these two stacks that are not cited, and why."""
+    items: ItemComparison | None = None
+    """Results item by item, where the work has items."""

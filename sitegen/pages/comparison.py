@@ -6,7 +6,6 @@ import json
 import shlex
 from dataclasses import asdict
 
-from ledger.metrics import registry
 from sitegen.charts import interval, launches, parts
 from sitegen.comparison import report
 from sitegen.comparison.verdict import Decision, FieldComparison, Sameness, Verdict
@@ -41,8 +40,7 @@ def style(verdict: Verdict) -> tuple[str, str]:
 
 def page(verdict: Verdict, facts: Snapshot) -> str:
     """The page's Markdown."""
-    metric = registry.get(verdict.effect.metric)
-    title = metric.title if metric else verdict.effect.metric
+    title = verdict.effect.title or verdict.effect.metric
     return render(
         "pages/comparison.md.jinja",
         v=verdict,
@@ -103,6 +101,9 @@ def _queries(verdict: Verdict) -> dict[str, str]:
         "ORDER BY metric, started_at",
         "parts": f"SELECT stack, metric, avg(value) AS seconds {joined} {stacks} AND role = 'profiled' "
         f"AND metric IN ({names}) GROUP BY ALL ORDER BY metric, stack",
+        "requests": "SELECT item, stack, avg(CAST(accepted AS DOUBLE)) AS accepted, min(why) AS why, min(text) AS text "
+        f"FROM requests JOIN runs USING (run_id) WHERE {stacks} AND role = 'timed' AND phase = 'measured' "
+        "GROUP BY ALL ORDER BY ALL",
         "trials": f"SELECT run_id, stack, role, repeat, state, reason, detail FROM runs WHERE {stacks} "
         "ORDER BY started_at",
         "plans": f"SELECT stack, role, repeat, state, reason, install FROM plans WHERE {stacks} ORDER BY created_at",

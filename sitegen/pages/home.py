@@ -31,14 +31,14 @@ class Answer:
 
 
 def page(workspace: Workspace, facts: Snapshot, verdicts: list[Verdict], introduction: str | None) -> str:
-    """The page's Markdown. `introduction` is the hand-written index page, which then comes first."""
+    """The page's Markdown: benchmarks with runs first. `introduction` is the hand-written index page."""
+    files = workspace.benchmark_files()
+    answers = [_answer(path.stem, benchmark_file.read(path), facts, verdicts) for path in files]
     return render(
         "pages/home.md.jinja",
         introduction=Markup(introduction or ""),  # noqa: S704 (the workspace's own page, not evidence)
         own_title=(introduction or "").startswith(("# ", "---")),
-        answers=[
-            _answer(path.stem, benchmark_file.read(path), facts, verdicts) for path in workspace.benchmark_files()
-        ],
+        answers=sorted(answers, key=lambda each: not (each.completed or each.failed)),
         runs=len(facts.tables["runs"]),
         address=lambda verdict: comparison.path(verdict, "html"),
         style=comparison.style,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from collector.stacks.interface import Adapter, Ending, MissingPrerequisite, Observed, SettingsError, Trial
+from collector.stacks.interface import Adapter, Ending, Job, MissingPrerequisite, Observed, SettingsError, Trial
 from collector.stacks.registry import ADAPTERS
 from ledger import parquet
 from ledger.benchmark import Benchmark
@@ -39,11 +39,15 @@ class ScriptAdapter(Adapter):
                 raise SettingsError(key, "unknown setting", ("script", "missing"))
         return {"script": GOOD, "missing": False, **settings}
 
-    def digests(self, benchmark: Benchmark) -> dict[str, str]:
+    def digests(self, job: Job) -> dict[str, str]:
         return {"model": "m", "dataset": "d", "adapter": "a"}
 
-    def missing(self, settings: dict[str, Any]) -> MissingPrerequisite | None:
-        return MissingPrerequisite("no gizmo on this machine", "apt-get install gizmo") if settings["missing"] else None
+    def missing(self, job: Job) -> MissingPrerequisite | None:
+        return (
+            MissingPrerequisite("no gizmo on this machine", "apt-get install gizmo")
+            if job.settings["missing"]
+            else None
+        )
 
     def write_launch(self, trial: Trial, folder: Path) -> None:
         (folder / "run.sh").write_text(f"set -u\n{trial.settings['script']}\n")

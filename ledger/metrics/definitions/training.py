@@ -10,6 +10,8 @@ from ledger.metrics.tables import Tables
 
 STEPS = "samples/steps.parquet"
 SUMMARY = "samples/summary.json"
+STEPPING = ("train", "command")
+"""Workloads that are done in steps."""
 NO_STEPS = Missing("the trial recorded no measured step")
 
 
@@ -31,6 +33,7 @@ def _column(tables: Tables, name: str, phase: str) -> npt.NDArray[np.float64]:
     definition="Mean wall time of a measured optimizer step; warm-up and profiled steps are left out.",
     inputs=(STEPS,),
     source="stackproof: wall clock of the training loop, device synchronised at both ends",
+    kinds=STEPPING,
 )
 def step_time(tables: Tables) -> Result:
     durations = _column(tables, "duration_ns", "measured")
@@ -45,6 +48,7 @@ def step_time(tables: Tables) -> Result:
     definition="Tokens of all measured steps divided by their wall time.",
     inputs=(STEPS,),
     source="stackproof: total work over total time, never a mean of rates",
+    kinds=STEPPING,
 )
 def tokens_per_second(tables: Tables) -> Result:
     durations, tokens = _column(tables, "duration_ns", "measured"), _column(tables, "tokens", "measured")
@@ -61,6 +65,7 @@ def tokens_per_second(tables: Tables) -> Result:
     definition="Wall time of the launch's first step: lazy initialisation and, where there is a compiler, compilation.",
     inputs=(STEPS,),
     source="stackproof: reported apart, never averaged into step_time",
+    kinds=STEPPING,
 )
 def first_step_time(tables: Tables) -> Result:
     if tables.steps is None or tables.steps.num_rows == 0:
@@ -76,6 +81,7 @@ def first_step_time(tables: Tables) -> Result:
     definition="Mean cross-entropy a token on held-out sequences after the last step.",
     inputs=(SUMMARY,),
     source="stackproof: the same held-out sequences for every stack of a benchmark",
+    kinds=STEPPING,
 )
 def evaluation_loss(tables: Tables) -> Result:
     value = tables.summary.get("evaluation_loss")

@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -86,7 +87,7 @@ def test_runs_again_elsewhere_from_the_folder_alone(eager, tmp_path):
 def test_repeats_differ_by_seed_and_share_the_evaluation_data(eager, tmp_path):
     other = launch(make_trial(tmp_path, {"micro_batch_size": 4}, repeat=2), tmp_path)
     assert steps(other)["loss"][0] != steps(eager)["loss"][0]
-    assert ADAPTERS["torch"].digests(other.trial.benchmark) == ADAPTERS["torch"].digests(eager.trial.benchmark)
+    assert ADAPTERS["torch"].digests(other.trial) == ADAPTERS["torch"].digests(eager.trial)
 
 
 def test_micro_batches_and_attention_do_not_change_the_work(eager, tmp_path):
@@ -99,7 +100,7 @@ def test_bfloat16_learns_too(eager, tmp_path):
     model = trial.benchmark.workload.model.model_copy(update={"precision": "bfloat16"})
     workload = trial.benchmark.workload.model_copy(update={"model": model})
     changed = trial.benchmark.model_copy(update={"workload": workload})
-    found = launch(type(trial)(changed, "one", trial.settings, trial.role, 1, "0" * 16), tmp_path)
+    found = launch(replace(trial, benchmark=changed), tmp_path)
     assert found.observed.complete
     assert steps(found)["loss"] != steps(eager)["loss"]
     assert steps(found)["loss"] == pytest.approx(steps(eager)["loss"], abs=0.1)

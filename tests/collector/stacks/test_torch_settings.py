@@ -1,6 +1,6 @@
 import pytest
 
-from collector.stacks.interface import SettingsError
+from collector.stacks.interface import Job, SettingsError
 from collector.stacks.registry import ADAPTERS
 from ledger import benchmark
 from tests.collector.stacks.launching import make_trial
@@ -66,25 +66,26 @@ def tools(tmp_path, monkeypatch):
 
 
 @pytest.mark.torch
-def test_compile_without_a_compiler_is_a_missing_prerequisite(tools, monkeypatch):
+def test_compile_without_a_compiler_is_a_missing_prerequisite(tools, monkeypatch, tmp_path):
     adapter = ADAPTERS["torch"]
-    found = adapter.missing({"compile": True})
+    compiled, eager = make_trial(tmp_path, {"compile": True}), make_trial(tmp_path, {"compile": False})
+    found = adapter.missing(compiled)
     assert found is not None
     assert "no g++" in found.what
     assert found.install == "apt-get install g++"
-    assert adapter.missing({"compile": False}) is None
+    assert adapter.missing(eager) is None
     tools("g++")
-    assert adapter.missing({"compile": True}) is None
+    assert adapter.missing(compiled) is None
     monkeypatch.setenv("CXX", "clang++ -O2")
-    assert "'clang++ -O2'" in adapter.missing({"compile": True}).what
+    assert "'clang++ -O2'" in adapter.missing(compiled).what
     tools("clang++")
-    assert adapter.missing({"compile": True}) is None
+    assert adapter.missing(compiled) is None
 
 
 def test_digests_tell_model_and_data_apart_and_are_quick_the_second_time(tmp_path, declared):
-    first = ADAPTERS["torch"].digests(declared)
+    first = ADAPTERS["torch"].digests(Job(declared, "one", {}, tmp_path))
     assert {name: len(value) for name, value in first.items()} == {"model": 64, "dataset": 64, "adapter": 64}
-    other = make_trial(tmp_path, {}).benchmark
+    other = make_trial(tmp_path, {})
     second = ADAPTERS["torch"].digests(other)
     assert second["model"] == first["model"]
     assert second["dataset"] != first["dataset"]

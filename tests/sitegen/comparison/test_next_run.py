@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from collector.commands.collect import command as collect_command
-from collector.plan import Plan, make_plan, resolve_settings, write_plan
+from collector.plan import Plan, make_plan, write_plan
 from collector.settled import SealedRuns
 from collector.stacks.interface import Trial
 from ledger import benchmark as benchmark_file
@@ -55,7 +55,7 @@ def launch(root: Path, outcome: Outcome, changes: dict[str, Any], **options: Any
                 workload_digest=planned.workload_digest,
                 batch=batch,
                 benchmark=planned.origin,
-                settings=resolve_settings(benchmark_file.read(root / "benchmarks/tiny.yaml"), trial.stack_name),
+                settings=trial.settings,
                 **said,
             )
 

@@ -40,6 +40,14 @@ def test_a_benchmark_without_runs_builds_and_names_the_command(tmp_path: Path) -
     assert "stackproof collect tiny" in (tmp_path / "site/index.html").read_text()
 
 
+def test_benchmarks_with_runs_come_first(tmp_path: Path) -> None:
+    made.small_workspace(tmp_path)
+    write_benchmark(tmp_path / "benchmarks", name="another", question="Asked, and not yet run?")
+    write(find(tmp_path), tmp_path / "out")
+    page = (tmp_path / "out/index.md").read_text()
+    assert 0 < page.index(BENCHMARK["question"]) < page.index("Asked, and not yet run?")
+
+
 def test_a_page_that_cites_a_retracted_run_fails_a_strict_build(tmp_path: Path) -> None:
     made.small_workspace(tmp_path)
     run_id = retract(tmp_path)
