@@ -120,7 +120,7 @@ def finish(
     """
     with storage_errors(workbench.run):
         observed = adapter.collect(trial, workbench.out, workbench.run)
-        _complete_environment(workbench.run)
+        _complete_environment(workbench)
         cards.write(workbench.run, adapter.card(trial, workbench.run), trial)
         _name_places(setting.workspace, workbench)
         redactions = _redact(workbench.run, setting.redactor)
@@ -236,10 +236,13 @@ def _secrets(trial: Trial) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def _complete_environment(run: Path) -> None:
-    environment = json.loads((run / "environment.json").read_bytes())
+def _complete_environment(workbench: Workbench) -> None:
+    """Add what is known only at the end; a collector that dies meanwhile leaves the old file or the new one, whole."""
+    path, aside = workbench.run / "environment.json", workbench.path / "environment.json"
+    environment = json.loads(path.read_bytes())
     environment["pressure"]["cpu_after"] = cpu_pressure()
-    _write_json(run / "environment.json", environment)
+    _write_json(aside, environment)
+    aside.replace(path)
 
 
 def _name_places(workspace: Path, workbench: Workbench) -> None:
