@@ -20,7 +20,7 @@ need = @missing=; for pair in $(1); do command -v "$${pair%%:*}" >/dev/null || m
 	if [ -n "$$missing" ]; then echo "error: $@ needs more packages; install them: sudo apt-get install$$missing" >&2; exit 2; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format site test-engines test-browser test-faults bench-traces bench-smoke bench-agreement clean
+.PHONY: help demo test lint format site test-engines test-browser test-faults bench-traces bench-smoke bench-telemetry bench-agreement clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -63,15 +63,19 @@ test-browser: .venv/.dev ## open the built site in a real Chromium
 	$(call need,chromium:chromium)
 	$(PYTEST) -m browser
 
-test-faults: .venv/.dev ## kill sealing at every system call, fail and fill the disk
-	$(call need,strace:strace unshare:util-linux mount:mount)
+test-faults: .venv/.dev ## kill sealing at every system call, fail and fill the disk, fake a GPU driver
+	$(call need,strace:strace unshare:util-linux mount:mount gcc:gcc)
 	$(PYTEST) -n $(WORKERS) -m faults
 
 bench-traces: .venv/.dev ## how fast traces are read, beside other readers of the same files (half an hour, 4 GB of disk)
 	$(BIN)/python tests/performance/trace_reading.py --memory-limit 1GiB $(BENCH_ARGS)
 
-bench-smoke: .venv/.dev ## the same on a small trace: does it run, are the answers right (under a minute)
+bench-smoke: .venv/.dev ## both in short, on a small trace: do they run, are the answers right (under a minute)
 	$(BIN)/python tests/performance/trace_reading.py --smoke --events 1e5 $(BENCH_ARGS)
+	$(BIN)/python tests/performance/telemetry_overhead.py --smoke
+
+bench-telemetry: .venv/.dev ## what sampling telemetry costs the job beside it (two minutes)
+	$(BIN)/python tests/performance/telemetry_overhead.py $(BENCH_ARGS)
 
 bench-agreement: .venv/.dev ## whether Holistic Trace Analysis says the same of GPU traces; STACKPROOF_SHARED adds real ones
 	$(BIN)/python tests/performance/trace_agreement.py $(BENCH_ARGS)

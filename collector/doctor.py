@@ -51,6 +51,7 @@ class Report:
 
     hardware: dict[str, Any]
     """`hardware` of environment.json."""
+    toolkits: dict[str, str]
     absent: dict[str, str]
     adapters: tuple[Finding, ...]
     tools: tuple[Finding, ...]
@@ -60,7 +61,9 @@ def examine() -> Report:
     """Look at this machine; nothing is started."""
     found = environment.environment((), Path())
     adapters = tuple(_adapter(each) for each in ADAPTERS.values())
-    return Report(found["hardware"], dict(found["absent"]), adapters, tuple(_tool(each) for each in TOOLS))
+    return Report(
+        found["hardware"], found["toolkits"], dict(found["absent"]), adapters, tuple(_tool(each) for each in TOOLS)
+    )
 
 
 def _adapter(adapter: Adapter) -> Finding:

@@ -18,22 +18,19 @@ import psutil
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from collector import telemetry
-from ledger import git
+from collector.inventory import amd, processor, source, system
+from collector.inventory.nvidia import Nvidia
+from collector.telemetry.host import PRESSURE, read_pressure
 from ledger.canonical import digest
-from ledger.errors import GitError
 
 VARIABLES = re.compile(r"(OMP|MKL|GOMP|KMP|OPENBLAS|CUDA|NCCL|GLOO|TORCH|HF_HUB_OFFLINE|VLLM|DS)(_[A-Z0-9_]+)?")
 """Environment variables that are kept: an allow-list, for all others may hold secrets."""
 
 
-def environment(requires: tuple[str, ...], source: Path) -> dict[str, Any]:
-    """The content of environment.json before the launch; `source` is the folder whose commit is recorded."""
-    hardware = _hardware()
-    absent = {}
-    devices, reason = _devices()
-    if reason:
-        absent["devices"] = reason
+def environment(requires: tuple[str, ...], folder: Path) -> dict[str, Any]:
+    """The content of environment.json before the launch; `folder` is the one whose commit is recorded."""
+    absent: dict[str, str] = {}
+    hardware = _hardware(absent)
     pressure = cpu_pressure()
     if pressure is None:
         absent["pressure"] = "this kernel has no /proc/pressure/cpu"
@@ -43,9 +40,12 @@ def environment(requires: tuple[str, ...], source: Path) -> dict[str, Any]:
         "platform": {"system": platform.system(), "release": platform.release(), "machine": platform.machine()},
         "packages": packages(),
         "stack_packages": stack_packages(requires),
-        "hardware": {**hardware, "devices": devices},
+        "hardware": hardware,
+        "system": system.system(absent),
+        "container": system.container(absent),
+        "toolkits": system.toolkits(absent),
         "variables": {name: value for name, value in sorted(os.environ.items()) if VARIABLES.fullmatch(name)},
-        "source": _source(source),
+        "source": source.source(folder),
         "host": host_name(),
         "boot_id": boot_id(),
         "pressure": {"cpu_before": pressure},
@@ -66,10 +66,15 @@ def environment_digest(environment: dict[str, Any], variables: dict[str, str]) -
             "cpu_model": hardware["cpu_model"],
             "cores": hardware["cores"],
             "memory_gib": round(hardware["memory_bytes"] / 2**30),
-            "devices": [device["name"] for device in hardware["devices"]],
+            "devices": [name for device in hardware["devices"] for name in _names(device)],
             "variables": variables,
         }
     )
+
+
+def _names(device: dict[str, Any]) -> list[str]:
+    """A device's name, and those of the MIG instances that it is cut into."""
+    return [device["name"], *(instance["name"] for instance in device.get("mig", ()))]
 
 
 def _software(environment: dict[str, Any]) -> dict[str, str]:
@@ -90,14 +95,9 @@ def boot_id() -> str:
 
 
 def cpu_pressure() -> dict[str, float] | None:
-    """/proc/pressure/cpu's `some` line: shares of time (0 to 1) over 10, 60 and 300 s, and the total in seconds."""
-    try:
-        line = Path("/proc/pressure/cpu").read_text().splitlines()[0]
-    except (OSError, IndexError):
-        return None
-    values = dict(part.split("=") for part in line.split()[1:])
-    shares = {name: float(values[name]) / 100 for name in ("avg10", "avg60", "avg300")}
-    return {**shares, "total_s": int(values["total"]) / 1e6}
+    """Shares of time (0 to 1) that a task waited for a processor, over 10, 60 and 300 s, and the total in seconds."""
+    pressure = read_pressure(PRESSURE / "cpu")
+    return None if pressure is None else {**pressure.shares, "total_s": pressure.total_s}
 
 
 def packages() -> dict[str, str]:
@@ -139,45 +139,19 @@ def _needs(distribution: importlib.metadata.Distribution) -> list[Requirement]:
     return needs
 
 
-def _hardware() -> dict[str, Any]:
+def _hardware(absent: dict[str, str]) -> dict[str, Any]:
+    """The host's class (`cpu_model`, `cores`, `memory_bytes`, `devices`: they name it), and what it is made of."""
+    with Nvidia(absent) as nvidia:
+        devices, topology, driver = nvidia.devices() + amd.devices(), nvidia.topology(), nvidia.driver()
     return {
-        "cpu_model": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cpu_model": processor.model(),
+        "cores": processor.cores(),
         "memory_bytes": psutil.virtual_memory().total,
+        "devices": devices,
+        "topology": topology,
+        "driver": driver,
+        "processor": processor.processor(absent),
+        "numa": processor.numa(),
+        "memory": processor.memory(absent),
+        "network": system.network(absent),
     }
-
-
-def _cpu_model() -> str:
-    """The processor's name as the kernel tells it; where it tells none, its family and model numbers."""
-    fields: dict[str, str] = {}
-    path = Path("/proc/cpuinfo")
-    if path.is_file():
-        for line in path.read_text().splitlines():
-            key, _, value = line.partition(":")
-            fields.setdefault(key.strip(), value.strip())
-    name = fields.get("model name", "")
-    if name and name != "unknown":
-        return name
-    numbers = [fields[key] for key in ("vendor_id", "cpu family", "model", "stepping") if key in fields]
-    return " ".join(numbers) or platform.processor() or platform.machine()
-
-
-def _devices() -> tuple[list[dict[str, Any]], str | None]:
-    """The NVIDIA devices of this host, or why there are none."""
-    probe = telemetry.open_nvml()
-    if isinstance(probe, str):
-        return [], probe
-    try:
-        return probe.inventory(), None
-    finally:
-        probe.close()
-
-
-def _source(folder: Path) -> dict[str, Any]:
-    """Commit of the repository around `folder`, and whether its tracked files differ from it."""
-    try:
-        repository = git.find(folder)
-        dirty = bool(repository.text("status", "--porcelain", "--untracked-files=no", "--", ":!evidence"))
-        return {"commit": repository.head(), "dirty": dirty}
-    except GitError:
-        return {"commit": None, "dirty": None}

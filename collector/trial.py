@@ -24,7 +24,7 @@ from collector.incoming import Workbench
 from collector.interrupts import Interrupts
 from collector.stacks.interface import Adapter, Ending, Observed, Trial
 from collector.stacks.registry import ADAPTERS
-from collector.telemetry import Sampler
+from collector.telemetry.sampler import Sampler
 from collector.virtual_environment import BrokenEnvironmentError
 from ledger import acceptance, parquet
 from ledger.durable import storage_errors
@@ -87,7 +87,7 @@ def launch(
     with storage_errors(workbench.run):
         parquet.write(workbench.run / "samples/telemetry.parquet", sampler.rows, parquet.TELEMETRY)
     draft = replace(draft, ended_at=utc_now(), absent=sampler.absent)
-    return finish(setting, adapter, trial, workbench, draft, ended)
+    return finish(setting, adapter, trial, workbench, draft, ended, sampling=sampler.cost)
 
 
 def _give_up(
@@ -112,15 +112,16 @@ def finish(
     ended: Exit | None,
     *,
     unlaunched: str | None = None,
+    sampling: dict[str, float] | None = None,
 ) -> tuple[Run, Path]:
     """Turn a workbench whose trial has ended into a sealed run folder.
 
     `ended` is None when the collector died and nobody saw the end: that is a failed trial with partial output; or when
-    its environment could not be made, and then `unlaunched` says why.
+    its environment could not be made, and then `unlaunched` says why. `sampling` is what telemetry took.
     """
     with storage_errors(workbench.run):
         observed = adapter.collect(trial, workbench.out, workbench.run)
-        _complete_environment(workbench)
+        _complete_environment(workbench, sampling)
         cards.write(workbench.run, adapter.card(trial, workbench.run), trial)
         _name_places(setting.workspace, workbench)
         redactions = _redact(workbench.run, setting.redactor)
@@ -236,11 +237,13 @@ def _secrets(trial: Trial) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def _complete_environment(workbench: Workbench) -> None:
+def _complete_environment(workbench: Workbench, sampling: dict[str, float] | None) -> None:
     """Add what is known only at the end; a collector that dies meanwhile leaves the old file or the new one, whole."""
     path, aside = workbench.run / "environment.json", workbench.path / "environment.json"
     environment = json.loads(path.read_bytes())
     environment["pressure"]["cpu_after"] = cpu_pressure()
+    if sampling:
+        environment["sampling"] = sampling
     _write_json(aside, environment)
     aside.replace(path)
 

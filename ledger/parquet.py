@@ -56,16 +56,48 @@ TELEMETRY = pa.schema(
         ("memory_bytes", pa.int64()),  # host: resident set of the trial's processes; gpu: used memory
         ("power_w", pa.float64()),
         ("energy_j", pa.float64()),  # the device's own counter, since the launch
-        ("clock_hz", pa.int64()),
+        ("clock_hz", pa.int64()),  # host: the processors' mean; gpu: its multiprocessors
+        ("memory_activity", pa.float64()),  # share of the time in which device memory was read or written, 0 to 1
+        ("memory_clock_hz", pa.int64()),
+        ("temperature_c", pa.float64()),
+        (
+            "throttled_by",
+            pa.list_(pa.string()),
+        ),  # what holds the clocks down (`sw_power_cap`, …); empty when nothing does
+        ("pcie_received_bytes_per_s", pa.float64()),
+        ("pcie_sent_bytes_per_s", pa.float64()),
+        ("pcie_replays", pa.int64()),  # since the launch, as all below but the last two
+        ("nvlink_received_bytes", pa.int64()),  # over all links
+        ("nvlink_sent_bytes", pa.int64()),
+        ("cpu_stall_s", pa.float64()),  # time in which a task at least waited for a processor (pressure, `some`)
+        ("memory_stall_s", pa.float64()),
+        ("io_stall_s", pa.float64()),
+        ("disk_read_bytes", pa.int64()),  # the whole host's
+        ("disk_written_bytes", pa.int64()),
+        ("network_received_bytes", pa.int64()),  # over all interfaces but loopback
+        ("network_sent_bytes", pa.int64()),
+        ("in_use", pa.bool_()),  # whether a process of the trial computes on the device
+        ("trial_memory_bytes", pa.int64()),  # device memory of the trial's processes
     ]
 )
-"""samples/telemetry.parquet: one row a sample a device; null where there is no sensor."""
+"""samples/telemetry.parquet: one row a sample a device; null where there is no sensor. Columns are only added."""
+
+_ADDED = frozenset(TELEMETRY.names[7:])
+"""Columns that the first runs' telemetry does not have."""
 
 
 def write(path: Path, rows: list[dict[str, object]], schema: pa.Schema) -> None:
     """Write `rows` under `schema`; a key that a row lacks is null."""
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path, compression="zstd")
+
+
+def widened(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """`table` under `schema`: columns that came later are null, others must be there. Raises KeyError, ArrowInvalid."""
+    for name in schema.names:
+        if name in _ADDED and name not in table.column_names:
+            table = table.append_column(name, pa.nulls(table.num_rows, schema.field(name).type))
+    return table.select(schema.names).cast(schema)
 
 
 def read(path: Path) -> pa.Table:

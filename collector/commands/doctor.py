@@ -46,6 +46,14 @@ def _lines(report: Report) -> list[str]:
     lines += _row("CPU", f"{hardware.get('cpu_model') or 'unknown'}, {hardware.get('cores') or '?'} cores")
     lines += _row("memory", f"{memory / 2**30:.1f} GiB" if memory else "unknown")
     lines += _row("devices", ", ".join(devices) or f"none: {report.absent.get('devices', 'none found')}")
+    links = [
+        f"{one}-{two} {link}" for one, others in hardware.get("topology", {}).items() for two, link in others.items()
+    ]
+    driver = [f"{name} {version}" for name, version in hardware.get("driver", {}).items()]
+    toolkits = [f"{name} {version}" for name, version in report.toolkits.items()]
+    for name, known in (("driver", driver), ("links", links), ("toolkits", toolkits)):
+        if known:
+            lines += _row(name, ", ".join(known))
     for title, findings in (("Stacks", report.adapters), ("Tools", report.tools)):
         lines += ["", title]
         for each in findings:

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 import jinja2
 from pydantic import BaseModel, ValidationError
 
-from collector import telemetry
 from collector.stacks.interface import Ending, Job, MissingPrerequisite, SettingsError, Trial
 from collector.stacks.launch import markov
+from collector.telemetry import nvml
 from ledger import benchmark_errors
 from ledger.benchmark import Benchmark
 from ledger.canonical import digest, file_digest, short_digest
@@ -118,13 +118,9 @@ def missing_devices(device: str, ranks: int) -> MissingPrerequisite | None:
     """On CUDA every rank needs a device of its own."""
     if device != "cuda":
         return None
-    probe = telemetry.open_nvml()
-    if isinstance(probe, str):
-        return MissingPrerequisite(f"device: cuda needs an NVIDIA GPU: {probe}", "collect on a host with GPUs")
-    try:
-        found = len(probe.inventory())
-    finally:
-        probe.close()
+    found = nvml.device_count()
+    if isinstance(found, str):
+        return MissingPrerequisite(f"device: cuda needs an NVIDIA GPU: {found}", "collect on a host with GPUs")
     what = f"{ranks} ranks on cuda need as many GPUs, and there are {found}"
     return None if found >= ranks else MissingPrerequisite(what, f"collect on a host with {ranks} GPUs")
 

@@ -261,4 +261,4 @@ def _samples(files: _SealedFiles, name: str, schema: pa.Schema) -> pa.Table | No
     if data is None:
         return None
     table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
-    return table.select(schema.names).cast(schema)
+    return parquet.widened(table, schema)

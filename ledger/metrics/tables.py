@@ -104,7 +104,8 @@ class Tables:
     @cached_property
     def telemetry(self) -> pa.Table | None:
         """samples/telemetry.parquet (schema `ledger.parquet.TELEMETRY`), or None."""
-        return self._parquet("samples/telemetry.parquet")
+        found = self._parquet("samples/telemetry.parquet")
+        return None if found is None else parquet.widened(found, parquet.TELEMETRY)
 
     @cached_property
     def summary(self) -> dict[str, Any]:

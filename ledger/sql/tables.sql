@@ -151,17 +151,53 @@ CREATE TABLE telemetry (
     memory_bytes BIGINT,
     power_w DOUBLE,
     energy_j DOUBLE,
-    clock_hz BIGINT
+    clock_hz BIGINT,
+    memory_activity DOUBLE,
+    memory_clock_hz BIGINT,
+    temperature_c DOUBLE,
+    throttled_by VARCHAR[],
+    pcie_received_bytes_per_s DOUBLE,
+    pcie_sent_bytes_per_s DOUBLE,
+    pcie_replays BIGINT,
+    nvlink_received_bytes BIGINT,
+    nvlink_sent_bytes BIGINT,
+    cpu_stall_s DOUBLE,
+    memory_stall_s DOUBLE,
+    io_stall_s DOUBLE,
+    disk_read_bytes BIGINT,
+    disk_written_bytes BIGINT,
+    network_received_bytes BIGINT,
+    network_sent_bytes BIGINT,
+    in_use BOOLEAN,
+    trial_memory_bytes BIGINT
 );
 COMMENT ON TABLE telemetry IS 'One row a sample a device, taken beside the trial.';
 COMMENT ON COLUMN telemetry.run_id IS 'The run.';
 COMMENT ON COLUMN telemetry.elapsed_ns IS 'Nanoseconds since the launch.';
-COMMENT ON COLUMN telemetry.device IS 'host, gpu0, gpu1 and so on.';
+COMMENT ON COLUMN telemetry.device IS 'host, gpu0, gpu1 and so on; a MIG instance is gpu0/mig0.';
 COMMENT ON COLUMN telemetry.utilisation IS 'Share of the device''s capacity in use, 0 to 1.';
 COMMENT ON COLUMN telemetry.memory_bytes IS 'host: resident set of the trial''s processes; a GPU: its used memory.';
 COMMENT ON COLUMN telemetry.power_w IS 'Power in watts; NULL without a sensor.';
 COMMENT ON COLUMN telemetry.energy_j IS 'The device''s own energy counter since the launch, joules; NULL without one.';
-COMMENT ON COLUMN telemetry.clock_hz IS 'Clock in hertz; NULL where it cannot be read.';
+COMMENT ON COLUMN telemetry.clock_hz IS 'Clock in hertz: the processors'' mean, or a GPU''s multiprocessors; NULL where it cannot be read.';
+COMMENT ON COLUMN telemetry.memory_activity IS 'Share of the time in which a GPU''s memory was read or written, 0 to 1.';
+COMMENT ON COLUMN telemetry.memory_clock_hz IS 'Clock of a GPU''s memory in hertz.';
+COMMENT ON COLUMN telemetry.temperature_c IS 'Temperature in degrees Celsius.';
+COMMENT ON COLUMN telemetry.throttled_by IS 'What holds a GPU''s clocks down, in NVML''s words; empty when nothing does, NULL where it is not told.';
+COMMENT ON COLUMN telemetry.pcie_received_bytes_per_s IS 'PCIe traffic to a GPU, bytes a second.';
+COMMENT ON COLUMN telemetry.pcie_sent_bytes_per_s IS 'PCIe traffic from a GPU, bytes a second.';
+COMMENT ON COLUMN telemetry.pcie_replays IS 'PCIe packets sent again since the launch.';
+COMMENT ON COLUMN telemetry.nvlink_received_bytes IS 'Bytes received over all NVLinks since the launch.';
+COMMENT ON COLUMN telemetry.nvlink_sent_bytes IS 'Bytes sent over all NVLinks since the launch.';
+COMMENT ON COLUMN telemetry.cpu_stall_s IS 'host: seconds since the launch in which a task at least waited for a processor.';
+COMMENT ON COLUMN telemetry.memory_stall_s IS 'host: seconds since the launch in which a task at least waited for memory.';
+COMMENT ON COLUMN telemetry.io_stall_s IS 'host: seconds since the launch in which a task at least waited for a disk.';
+COMMENT ON COLUMN telemetry.disk_read_bytes IS 'host: bytes read from all disks since the launch.';
+COMMENT ON COLUMN telemetry.disk_written_bytes IS 'host: bytes written to all disks since the launch.';
+COMMENT ON COLUMN telemetry.network_received_bytes IS 'host: bytes received since the launch, loopback left out.';
+COMMENT ON COLUMN telemetry.network_sent_bytes IS 'host: bytes sent since the launch, loopback left out.';
+COMMENT ON COLUMN telemetry.in_use IS 'Whether a process of the trial computes on the device; NULL where NVML does not tell.';
+COMMENT ON COLUMN telemetry.trial_memory_bytes IS 'Device memory of the trial''s processes, bytes.';
 
 CREATE TABLE cards (run_id VARCHAR NOT NULL, field VARCHAR NOT NULL, value VARCHAR NOT NULL);
 COMMENT ON TABLE cards IS 'Leaves of the workload card.';

@@ -71,7 +71,7 @@ def _trace(line: Line, index: int, factor: float, unit: str) -> dict[str, Any]:
         "y": [None if y is None else float(f"{y / factor:.6g}") for y in line.y],
         "text": [value(y, unit) for y in line.y],
         "hovertemplate": "%{x}: %{text}<extra></extra>",
-        "line": {"color": COLOURS[index % 4], "width": 2, "dash": DASHES[index % 4]},
+        "line": {"color": COLOURS[index % 4], "width": 2, "dash": DASHES[(index + index // 4) % 4]},
         "marker": {"size": 5},
     }
 

@@ -113,7 +113,7 @@ def _compare(
         return None
     if treatment is Treatment.RECORDED and (a == b or _is_noise(a, b)):
         return None
-    if _matches(name, table.one_sided) and [None] in (a, b):
+    if treatment is Treatment.RECORDED and _matches(name, table.one_sided) and [None] in (a, b):
         return None
     return FieldComparison(name, treatment, _sameness(a, b), _text(a), _text(b), table.held.get(name))
 

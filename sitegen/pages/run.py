@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from ledger import parquet
 from ledger.errors import EvidenceError
 from ledger.metrics import registry
@@ -113,19 +115,21 @@ def _inputs(folder: RunFolder) -> list[tuple[str, str, list[str]]]:
 
 
 def _charts(folder: RunFolder) -> list[Chart]:
-    steps, telemetry = _table(folder, "samples/steps.parquet"), _table(folder, "samples/telemetry.parquet")
+    steps = _table(folder, "samples/steps.parquet")
+    telemetry = _table(folder, "samples/telemetry.parquet", parquet.TELEMETRY)
     found = [*(_step_charts(steps) if steps else ()), *(_telemetry_charts(telemetry) if telemetry else ())]
     return [chart for chart in found if chart is not None]
 
 
-def _table(folder: RunFolder, name: str) -> dict[str, list[Any]] | None:
-    """A sample file as columns; None when the run has none or it cannot be read."""
+def _table(folder: RunFolder, name: str, schema: pa.Schema | None = None) -> dict[str, list[Any]] | None:
+    """A sample file as columns, those of `schema` where given; None when the run has none or it cannot be read."""
     path = published.inside(folder, name)
     if path is None:
         return None
     try:
-        table: dict[str, list[Any]] = parquet.read(path).to_pydict()
-    except EvidenceError:
+        found = parquet.read(path)
+        table: dict[str, list[Any]] = (found if schema is None else parquet.widened(found, schema)).to_pydict()
+    except (EvidenceError, KeyError, pa.ArrowException):
         return None
     return table
 
@@ -155,8 +159,10 @@ def _telemetry_charts(telemetry: dict[str, list[Any]]) -> list[Chart | None]:
         ("utilisation", "Utilisation", "share"),
         ("memory_bytes", "Memory", "B"),
         ("power_w", "Power", "W"),
+        ("clock_hz", "Clock", "Hz"),
+        ("temperature_c", "Temperature", "°C"),
     )
-    return [
+    charts = [
         series.chart(
             column.replace("_", "-"),
             title,
@@ -168,6 +174,21 @@ def _telemetry_charts(telemetry: dict[str, list[Any]]) -> list[Chart | None]:
         )
         for column, title, unit in wanted
     ]
+    return [*charts, _stalls(telemetry)]
+
+
+def _stalls(telemetry: dict[str, list[Any]]) -> Chart | None:
+    """For how long tasks of the host waited for processors, memory and disks since the launch."""
+    host = [index for index, device in enumerate(telemetry["device"]) if device == "host"]
+    at = [telemetry["elapsed_ns"][index] / 1e9 for index in host]
+    lines = [
+        series.Line(name, at, [telemetry[f"{name}_stall_s"][index] for index in host])
+        for name in ("cpu", "memory", "io")
+    ]
+    title = "Time that tasks of the host waited for cpu, memory and disk"
+    return series.chart(
+        "stalls", title, lines, x_title="Seconds since the launch", y_title="Waited", unit="s", from_zero=True
+    )
 
 
 def _devices(telemetry: dict[str, list[Any]], column: str) -> list[series.Line]:
