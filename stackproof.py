@@ -20,6 +20,7 @@ from ledger.plain_text import neutral
 COMMANDS = {
     "init": "collector.commands.init",
     "collect": "collector.commands.collect",
+    "agent": "collector.commands.agent",
     "workload": "collector.commands.workload",
     "doctor": "collector.commands.doctor",
     "verify": "ledger.commands.verify",

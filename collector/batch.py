@@ -167,10 +167,12 @@ def _launch_all(
         sealed.refresh()
         with progress.launches(len(made.launches)):
             for order, each in enumerate(made.launches, 1):
+                if setting.interrupts.asked:
+                    return runs, elsewhere, True
                 before = len(runs)
                 _launch_one(setting, each, made, order, sealed, options, progress, runs)
                 elsewhere += len(runs) == before
-                if setting.interrupts.asked or (runs and runs[-1].outcome.reason is Reason.CANCELLED):
+                if runs and runs[-1].outcome.reason is Reason.CANCELLED:
                     return runs, elsewhere, True
     except KeyboardInterrupt:
         if setting.interrupts.asked > 1:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from ledger import benchmark_checks, benchmark_errors
 from ledger.canonical import digest
 from ledger.errors import InputError
+from ledger.schedule import Schedule
 from ledger.suggestion import nearest
 from ledger.workloads import Workload
 from ledger.workloads.fields import (
@@ -168,6 +169,8 @@ class Benchmark(Part):
     comparisons: tuple[Comparison, ...] = ()
     repeats: Repeats = Repeats()
     timeout: Seconds = 600.0
+    schedule: Schedule | None = None
+    """When an agent launches again what has a run already."""
     profiles: dict[Name, dict[str, Any]] = Field(default_factory=dict)
     """Named short forms: each is merged over the file; null takes a key away."""
 
