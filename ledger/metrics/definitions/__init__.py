@@ -1,5 +1,5 @@
 """The definitions, one module a subject. Importing this package registers them all."""
 
-from ledger.metrics.definitions import communication, quality, serving, trace, trace_device, training
+from ledger.metrics.definitions import communication, demand, quality, serving, trace, trace_device, training
 
-__all__ = ["communication", "quality", "serving", "trace", "trace_device", "training"]
+__all__ = ["communication", "demand", "quality", "serving", "trace", "trace_device", "training"]
