@@ -114,6 +114,11 @@ class Demand(Part):
 
     requests_per_day: Positive | None = None
     """Requests, tasks or training runs, whatever one unit of the workload is."""
+    peak_factor: Annotated[Number, Field(ge=1)] = 1.0
+    """The busiest time's rate over the mean: machines are counted for that."""
+    traffic: Text | None = None
+    """A traffic file that `stackproof workload from-log` wrote, from the workspace's root: the benchmark's load is set
+    beside it. A load that replays a log needs no other."""
     horizon: Seconds = 30 * 86_400.0
     """Over which one-off costs (start-up, compilation) are spread."""
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 from dataclasses import asdict
+from pathlib import Path
 
+from ledger import benchmark as benchmark_file
+from ledger.benchmark import Benchmark
+from ledger.errors import StackproofError
+from ledger.metrics.tables import Tables
+from ledger.workspace import Workspace
+from sitegen import demand as demands
+from sitegen import production
 from sitegen.charts import interval, launches, parts
 from sitegen.comparison import report
 from sitegen.comparison.verdict import Decision, FieldComparison, Sameness, Verdict
@@ -38,8 +47,10 @@ def style(verdict: Verdict) -> tuple[str, str]:
     return _STYLES[verdict.decision]
 
 
-def page(verdict: Verdict, facts: Snapshot) -> str:
+def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
     """The page's Markdown."""
+    folders = demands.sealed(workspace.evidence, verdict, facts)
+    declared = _declared(folders)
     title = verdict.effect.title or verdict.effect.metric
     return render(
         "pages/comparison.md.jinja",
@@ -58,10 +69,32 @@ def page(verdict: Verdict, facts: Snapshot) -> str:
         shares=_shares(verdict),
         residual=report.residual_parts(verdict.accounting),
         runs={row["run_id"]: row for row in facts.tables["runs"]},
+        demand=demands.of(verdict, declared, facts),
+        production=_production(workspace, verdict, declared, folders),
         records=[row for row in facts.tables["status"] if row["run_id"] in _mentioned(verdict)],
         queries=_queries(verdict),
         commands=_commands(verdict),
     )
+
+
+def _declared(folders: dict[str, list[Path]]) -> Benchmark | None:
+    """The benchmark as the first timed launch sealed it."""
+    first = next((path for paths in folders.values() for path in paths), None)
+    return Tables(first).benchmark if first else None
+
+
+def _production(
+    workspace: Workspace, verdict: Verdict, declared: Benchmark | None, folders: dict[str, list[Path]]
+) -> production.Production | str | None:
+    """The load beside production's, whose log the file may have named after the launches."""
+    if declared is None:
+        return None
+    with contextlib.suppress(StackproofError):
+        now = benchmark_file.read(workspace.find_benchmark(verdict.benchmark)).benchmark
+        if now.envelope.demand is not None and now.envelope.demand.traffic is not None:
+            envelope = declared.envelope.model_copy(update={"demand": now.envelope.demand})
+            declared = declared.model_copy(update={"envelope": envelope})
+    return production.of(workspace.root, declared, folders)
 
 
 def download(verdict: Verdict) -> str:
@@ -101,6 +134,8 @@ def _queries(verdict: Verdict) -> dict[str, str]:
         "ORDER BY metric, started_at",
         "parts": f"SELECT stack, metric, avg(value) AS seconds {joined} {stacks} AND role = 'profiled' "
         f"AND metric IN ({names}) GROUP BY ALL ORDER BY metric, stack",
+        "demand": f"SELECT run_id, stack, metric, value, missing_reason {joined} {stacks} AND role = 'timed' "
+        f"AND metric IN ({', '.join(repr(name) for name in demands.METRICS)}) ORDER BY ALL",
         "requests": "SELECT item, stack, avg(CAST(accepted AS DOUBLE)) AS accepted, min(why) AS why, min(text) AS text "
         f"FROM requests JOIN runs USING (run_id) WHERE {stacks} AND role = 'timed' AND phase = 'measured' "
         "GROUP BY ALL ORDER BY ALL",

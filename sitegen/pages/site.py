@@ -54,7 +54,7 @@ def write(workspace: Workspace, target: Path, docs: Path | None = None, title: s
     handwritten.copy(tree, docs, skip=FIRST)
     tree.text(FIRST, home.page(workspace, facts, verdicts, introduction=handwritten.text(docs / FIRST)))
     for verdict in verdicts:
-        tree.text(comparison.path(verdict, "md"), comparison.page(verdict, facts))
+        tree.text(comparison.path(verdict, "md"), comparison.page(verdict, facts, workspace))
         tree.text(comparison.path(verdict, "json"), comparison.download(verdict))
     tree.text("evidence.md", evidence.page(facts))
     tree.text("glossary.md", glossary.page(facts))

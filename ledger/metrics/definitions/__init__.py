@@ -1,5 +1,14 @@
 """The definitions, one module a subject. Importing this package registers them all."""
 
-from ledger.metrics.definitions import communication, energy, quality, serving, trace, trace_device, training
+from ledger.metrics.definitions import (
+    communication,
+    demand,
+    energy,
+    quality,
+    serving,
+    trace,
+    trace_device,
+    training,
+)
 
-__all__ = ["communication", "energy", "quality", "serving", "trace", "trace_device", "training"]
+__all__ = ["communication", "demand", "energy", "quality", "serving", "trace", "trace_device", "training"]

@@ -69,7 +69,7 @@ def accepted_throughput(tables: Tables) -> Result:
 def cost_per_accepted_result(tables: Tables) -> Result:
     if tables.prices is None:
         return Missing("the benchmark file states no price of this stack")
-    requests = _paid(tables)
+    requests = paid_requests(tables)
     if isinstance(requests, Missing):
         return requests
     accepted = float(np.nansum(requests.accepted))
@@ -77,7 +77,7 @@ def cost_per_accepted_result(tables: Tables) -> Result:
         return Missing("nothing was accepted")
     total = 0.0
     for price in tables.prices:
-        units = _units(tables, requests, price.per)
+        units = price_units(tables, requests, price.per)
         if isinstance(units, Missing):
             return units
         total += price.amount * units
@@ -107,18 +107,18 @@ def one_off_cost(tables: Tables) -> Result:
 def _rate(tables: Tables, requests: Requests) -> float | Missing:
     if np.isnan(requests.accepted).all():
         return Missing("no result could be judged")
-    seconds = _working_s(tables, requests)
+    seconds = paid_seconds(tables, requests)
     return float(np.nansum(requests.accepted) / seconds) if seconds > 0 else Missing("it took no time")
 
 
-def _working_s(tables: Tables, requests: Requests) -> float:
+def paid_seconds(tables: Tables, requests: Requests) -> float:
     """Seconds that are paid for: of tasks the attempts themselves, without what prepares and judges them."""
     if tables.benchmark is not None and tables.benchmark.workload.kind == "tasks":
         return float(np.nansum(requests.ended - requests.sent))
     return requests.span
 
 
-def _paid(tables: Tables) -> Requests | Missing:
+def paid_requests(tables: Tables) -> Requests | Missing:
     """The requests whose cost counts: those at capacity where a sweep found it."""
     requests = measured(tables)
     if requests is None:
@@ -132,12 +132,12 @@ def _paid(tables: Tables) -> Requests | Missing:
     return found if isinstance(found, Missing) else found[1]
 
 
-def _units(tables: Tables, requests: Requests, per: str) -> float | Missing:
+def price_units(tables: Tables, requests: Requests, per: str) -> float | Missing:
     """How many units of a price the requests took."""
     if per == "request":
         return float(len(requests))
     if per in {"device_hour", "node_hour"}:
-        return _working_s(tables, requests) / 3600 * _devices(tables, per)
+        return paid_seconds(tables, requests) / 3600 * _devices(tables, per)
     column = {
         "million_input_tokens": "input_tokens",
         "million_cached_tokens": "cached_tokens",

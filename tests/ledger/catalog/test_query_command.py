@@ -15,10 +15,12 @@ from ledger.catalog import Result
 from ledger.commands import rendering
 from ledger.commands.query import TITLE, saved_names, saved_sql
 from ledger.errors import InputError
+from tests import serving
 from tests.factory import make_run
 from tests.ledger.catalog.conftest import Ask, reseal
 
 OF_TRACES = {"where-time-goes", "top-kernels", "collectives"}
+OF_REQUESTS = {"latency", "cost", "request-failures"}
 
 
 @pytest.mark.parametrize("name", saved_names())
@@ -28,7 +30,28 @@ def test_every_saved_query_runs_and_has_a_title(evidence: Path, ask: Ask, name: 
     assert answer.exception is None
     assert answer.stderr == ""
     rows = json.loads(answer.stdout)
-    assert (rows == []) is (name in OF_TRACES)  # the factory's runs hold no trace
+    assert (rows == []) is (name in OF_TRACES | OF_REQUESTS)  # the factory's runs hold neither
+
+
+def test_saved_queries_about_requests(tmp_path: Path, ask: Ask) -> None:
+    keys = serving.benchmark(serving.SERVE)
+    keys["envelope"]["demand"] = {"requests_per_day": 1000}
+    rows = [serving.request(number, accepted=number > 0, why="wrong") for number in range(199)]
+    serving.make_run(tmp_path, [*rows, serving.failed(199)], keys)
+
+    def saved(name: str) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = json.loads(
+            ask("query", "--saved", name, "--evidence", str(tmp_path), "--format", "json").stdout
+        )
+        return found
+
+    (latency,) = saved("latency")
+    assert latency["e2e_p50_s"] == pytest.approx(0.09)
+    (cost,) = saved("cost")
+    assert cost["machines_at_demand"] == 1
+    assert cost["per_month_at_demand"] == pytest.approx(73)
+    failures = {row["outcome"]: (row["reason"], row["requests"]) for row in saved("request-failures")}
+    assert failures == {"error": ("HTTP 500", 1), "not accepted": ("wrong", 1)}
 
 
 def test_outcomes_add_up(evidence: Path, ask: Ask) -> None:
