@@ -55,6 +55,7 @@ def to_text(verdict: Verdict) -> str:
         _differences(verdict),
         _time(verdict),
         _cost(verdict),
+        _claims(verdict),
         _items(verdict),
         _trials(verdict),
         _notes("Left out", verdict.left_out),
@@ -193,6 +194,15 @@ def _cost(verdict: Verdict) -> list[str]:
     total = sum(each.contribution for each in factors)
     rows.append(("Cost per accepted result", "", "", format.difference(total, "money")))
     return ["What an accepted result costs is made of (in the prices' currency)", *_table(rows, "lrrr")]
+
+
+def _claims(verdict: Verdict) -> list[str]:
+    """Why: each claim, and what would refute it."""
+    lines = ["Why (accounts for, not yet: causes)"] if verdict.claims else []
+    for claim in verdict.claims:
+        lines += _wrapped(claim.text, "- ")
+        lines += _wrapped(f"wrong if {claim.refuted_by}", "    ")
+    return lines
 
 
 def _items(verdict: Verdict) -> list[str]:
