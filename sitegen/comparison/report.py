@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sitegen import format
-from sitegen.comparison.sentence import ratio_text
+from sitegen.comparison.sentence import judged_text, ratio_text
 from sitegen.comparison.verdict import Accounting, Decision, FieldComparison, Note, Sameness, Verdict
 
 SCHEMA = 1
@@ -109,6 +109,7 @@ def _effect(verdict: Verdict) -> list[str]:
         found = ratio_text(effect, verdict.candidate, verdict.baseline)
         lines += _wrapped(f"{found}; threshold {format.share(verdict.declared.threshold)}")
     lines += _wrapped(f"no interval: {effect.absent}" if effect.absent else effect.method)
+    lines += _wrapped(said) if (said := judged_text(effect)) else []
     shown = [f"{each.stack} {_launch(each.value, effect.unit, each.reason)}" for each in verdict.launches]
     return lines + (_wrapped(f"launches in order: {', '.join(shown)}") if shown else [])
 

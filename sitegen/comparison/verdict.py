@@ -83,6 +83,22 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """The interval of the effect that a verdict is read off: wider than 95 % where launches may be added."""
+
+    low: float
+    high: float
+    level: float
+    """Its confidence."""
+    look: int
+    """How often the timed launches were looked at, this time included: batches that added some."""
+    launches: int
+    """Launches a side at this look."""
+    most: int
+    """Launches a side that the benchmark file allows."""
+
+
+@dataclass(frozen=True)
 class Effect:
     """Ratio candidate / baseline of the objective, with its 95 % interval."""
 
@@ -105,6 +121,8 @@ class Effect:
     """Why there is no interval."""
     title: str = ""
     """What people call the metric."""
+    judged: Judged | None = None
+    """What the verdict is read off; None where there is no interval."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from sitegen import demand as demands
 from sitegen import production
 from sitegen.charts import interval, launches, parts
 from sitegen.comparison import report
+from sitegen.comparison.sentence import judged_text
 from sitegen.comparison.verdict import Decision, FieldComparison, Sameness, Verdict
 from sitegen.pages import glossary
 from sitegen.pages.snapshot import Snapshot
@@ -56,6 +57,7 @@ def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
         "pages/comparison.md.jinja",
         v=verdict,
         title=title,
+        judged=judged_text(verdict.effect),
         root=ROOT,
         style=style(verdict),
         known=glossary.known(),
