@@ -34,13 +34,15 @@ Sealed = set[tuple[str, int]]
 
 
 def place(evidence: Path, traces: Path | None = None) -> Path | None:
-    """The cache's folder: beside that of the traces, in the workspace of the evidence; None where there is none."""
-    if traces is not None:
-        return traces.parent / FOLDER
+    """The cache's folder, beside that of the traces; None in a workspace that has no `.stackproof` yet.
+
+    Looking at evidence makes no folder in somebody's repository: what builds or collects does.
+    """
     try:
-        return workspace.find(evidence).local / FOLDER
+        local = traces.parent if traces is not None else workspace.find(evidence).local
     except InputError:
         return None
+    return local / FOLDER if local.is_dir() else None
 
 
 def rows(folder: RunFolder, digests: Mapping[str, str], sealed: Sealed, kept: Path | None) -> list[dict[str, Any]]:

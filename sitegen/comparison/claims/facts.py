@@ -40,9 +40,12 @@ class Facts:
 
     @property
     def slower(self) -> int | None:
-        """The side that takes longer by the accounting's total, 0 for the baseline; None where that is not sure."""
+        """The side that takes longer by the accounting's total, 0 for the baseline; None where that may be neither.
+
+        Without an interval, as of one launch a side, these launches are described: the page says that they are few.
+        """
         difference, low, high = self.accounting.difference, self.total.low, self.total.high
-        if not difference or low is None or high is None or low <= 1 <= high:
+        if not difference or (low is not None and high is not None and low <= 1 <= high):
             return None
         return int(difference > 0)
 

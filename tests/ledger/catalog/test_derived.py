@@ -56,6 +56,7 @@ def test_what_was_computed_is_kept_in_the_workspace_until_definitions_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mkdocs.yml").write_text("site_name: test\n")
+    (tmp_path / ".stackproof").mkdir()
     evidence = tmp_path / "evidence"
     reseal(evidence, make_run(evidence, step_time=0.25), older)
     first = read(evidence)
@@ -69,8 +70,17 @@ def test_what_was_computed_is_kept_in_the_workspace_until_definitions_change(
     assert read(evidence) == first
 
 
+def test_looking_makes_no_folder_in_a_workspace_without_one(tmp_path: Path) -> None:
+    (tmp_path / "mkdocs.yml").write_text("site_name: test\n")
+    evidence = tmp_path / "evidence"
+    reseal(evidence, make_run(evidence), older)
+    assert read(evidence)["tokens_per_second"][0] == "derived"
+    assert not (tmp_path / ".stackproof").exists()
+
+
 def test_a_kept_row_whose_input_is_not_the_sealed_file_is_dropped(tmp_path: Path) -> None:
     (tmp_path / "mkdocs.yml").write_text("site_name: test\n")
+    (tmp_path / ".stackproof").mkdir()
     evidence = tmp_path / "evidence"
     reseal(evidence, make_run(evidence, step_time=0.25), older)
     read(evidence)

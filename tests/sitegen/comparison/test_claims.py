@@ -120,6 +120,14 @@ def test_a_difference_that_may_be_none_has_no_cause() -> None:
     assert [claim for claim in found.claims if claim.share is not None] == []
 
 
+def test_one_launch_a_side_is_described_though_nothing_is_decided() -> None:
+    slow, fast, _ = ONE_CAUSE["input_wait"]
+    found = verdict(interleaved(SLOW[:1], FAST[:1]) + profiled(traced(**slow), traced(**fast), launches=1))
+    assert leading(found).code == "input_wait"
+    assert not found.readiness.ready
+    assert found.effect.absent == "fewer than 3 launches a side"
+
+
 def test_without_traces_nothing_is_said_of_where_the_time_goes() -> None:
     assert [claim.code for claim in verdict(interleaved(SLOW, FAST)).claims if claim.share is not None] == []
 
