@@ -20,7 +20,7 @@ need = @missing=; for pair in $(1); do command -v "$${pair%%:*}" >/dev/null || m
 	if [ -n "$$missing" ]; then echo "error: $@ needs more packages; install them: sudo apt-get install$$missing" >&2; exit 2; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format site test-engines test-browser test-faults bench-traces bench-smoke bench-telemetry bench-agreement clean
+.PHONY: help demo test lint format site test-engines test-browser test-faults bench-traces bench-smoke bench-telemetry bench-verdicts bench-agreement clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -73,9 +73,13 @@ bench-traces: .venv/.dev ## how fast traces are read, beside other readers of th
 bench-smoke: .venv/.dev ## both in short, on a small trace: do they run, are the answers right (under a minute)
 	$(BIN)/python tests/performance/trace_reading.py --smoke --events 1e5 $(BENCH_ARGS)
 	$(BIN)/python tests/performance/telemetry_overhead.py --smoke
+	$(BIN)/python tests/performance/verdict_simulation.py --smoke
 
 bench-telemetry: .venv/.dev ## what sampling telemetry costs the job beside it (two minutes)
 	$(BIN)/python tests/performance/telemetry_overhead.py $(BENCH_ARGS)
+
+bench-verdicts: .venv/.dev ## whether verdicts hold their error rates, by simulation (a minute)
+	$(BIN)/python tests/performance/verdict_simulation.py $(BENCH_ARGS)
 
 bench-agreement: .venv/.dev ## whether Holistic Trace Analysis says the same of GPU traces; STACKPROOF_SHARED adds real ones
 	$(BIN)/python tests/performance/trace_agreement.py $(BENCH_ARGS)

@@ -13,6 +13,7 @@ from sitegen.format import value
 from sitegen.pages.snapshot import Snapshot
 
 METRICS = (
+    "requests_a_day_of_a_machine",
     "machines_at_demand",
     "use_at_demand",
     "cost_per_month_at_demand",

@@ -13,6 +13,8 @@ from functools import wraps
 ABSENT = "–"
 MINUS = "\N{MINUS SIGN}"
 SIGNIFICANT = 3
+LITTLE = 1e-3
+"""Money below this is told by the million."""
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
@@ -88,7 +90,7 @@ def money(value: float | None) -> str:
     """An amount in the currency of the prices; very small ones by the million: `22.0 per million`, `0.15`."""
     if value is None or not math.isfinite(value):
         return ABSENT
-    return f"{number(value * 1e6)} per million" if 0 < abs(value) < 1e-3 else number(value)
+    return f"{number(value * 1e6)} per million" if 0 < abs(value) < LITTLE else number(value)
 
 
 def ratio(value: float | None, low: float | None = None, high: float | None = None) -> str:

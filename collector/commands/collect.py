@@ -8,7 +8,7 @@ from datetime import datetime
 
 import click
 
-from collector import batch
+from collector import batch, pilot
 from collector.engines.local import LocalEngine
 from collector.interrupts import Interrupts
 from collector.plan import Plan
@@ -93,6 +93,8 @@ def _print_plan(plan: Plan, file: BenchmarkFile, workspace: workspaces.Workspace
     click.echo(f"{len(plan.launches)} to launch, {len(plan.excluded)} excluded, {len(plan.settled)} sealed already")
     if plan.launches:
         click.echo(_expected(plan, file, SealedRuns(workspace.evidence, file.benchmark.name)))
+    for line in pilot.notes(workspace, file.benchmark):
+        click.echo(line)
 
 
 def _expected(plan: Plan, file: BenchmarkFile, sealed: SealedRuns) -> str:

@@ -105,13 +105,14 @@ def open(evidence: Path, traces: Path | None = None) -> Catalog:
 
     `traces` is where the tables of traces are kept once they are read (default: in the workspace that holds
     `evidence`); that happens when a query first names `events`, `collectives` or `trace_integrity`.
+    Metrics whose definitions are newer than a run are computed beside them and kept in a cache, as `origin: derived`.
     What is broken is left out and named in `Catalog.problems`. Raises InputError when `evidence` is not a readable
     folder.
     """
-    from ledger.catalog import loading  # noqa: PLC0415 (DuckDB is slow to import)
+    from ledger.catalog import derived, loading  # noqa: PLC0415 (DuckDB is slow to import)
     from ledger.catalog.traces import TraceTables  # noqa: PLC0415 (DuckDB is slow to import)
 
-    connection, problems = loading.load(evidence)
+    connection, problems = loading.load(evidence, derived.place(evidence, traces))
     return Catalog(connection, problems, TraceTables(connection, evidence, traces))
 
 

@@ -27,8 +27,11 @@ _OPTIONS: dict[str, str | bool | int | float | list[str]] = {
 _LOCK = "SET enable_external_access = false; SET lock_configuration = true"
 
 
-def load(evidence: Path) -> tuple[duckdb.DuckDBPyConnection, tuple[str, ...]]:
-    """A locked connection with every table filled, and one line for each thing left out. Raises InputError."""
+def load(evidence: Path, kept: Path | None = None) -> tuple[duckdb.DuckDBPyConnection, tuple[str, ...]]:
+    """A locked connection with every table filled, and one line for each thing left out. Raises InputError.
+
+    `kept` is the folder of the cache of metrics that are newer than their runs; None keeps none.
+    """
     folders = list(scan(evidence))
     problems: list[str] = []
 
@@ -36,7 +39,7 @@ def load(evidence: Path) -> tuple[duckdb.DuckDBPyConnection, tuple[str, ...]]:
         status, redacted = records.read_status(evidence, known["status"], problems)
         yield from status
         yield from records.read_plans(evidence, known["plans"], problems)
-        yield from _read_runs(folders, known, redacted, problems)
+        yield from _read_runs(folders, known, redacted, problems, kept)
 
     return connect(read_all), tuple(problems)
 
@@ -74,13 +77,14 @@ def _read_runs(
     known: Mapping[str, pa.Schema],
     redacted: Mapping[str, frozenset[str]],
     problems: list[str],
+    kept: Path | None,
 ) -> Iterable[Tables]:
     seen: dict[str, str] = {}
     for folder in folders:
         try:
             if folder.run_id in seen:
                 raise EvidenceError(f"has the id of {seen[folder.run_id]}", where=folder.name)
-            yield read_run(folder, known, redacted.get(folder.run_id, frozenset()))
+            yield read_run(folder, known, redacted.get(folder.run_id, frozenset()), kept)
             seen[folder.run_id] = folder.name
         except EvidenceError as error:
             problems.append(f"{folder.name} is left out: {error.what}; see `stackproof verify {folder.run_id}`")

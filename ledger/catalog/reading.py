@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ import yaml
 
 from ledger import manifest, parquet
 from ledger.canonical import bytes_digest
+from ledger.catalog import derived
 from ledger.catalog.arrow import Row, Tables, to_arrow
 from ledger.errors import EvidenceError
 from ledger.metrics import declared
@@ -66,12 +68,19 @@ class _SealedFiles:
         return data
 
 
-def read_run(folder: RunFolder, known: Mapping[str, pa.Schema], redacted: frozenset[str]) -> Tables:
-    """All that the catalog takes from a run folder; files in `redacted` may be absent. Raises EvidenceError."""
+def read_run(
+    folder: RunFolder, known: Mapping[str, pa.Schema], redacted: frozenset[str], kept: Path | None = None
+) -> Tables:
+    """All that the catalog takes from a run folder; files in `redacted` may be absent. Raises EvidenceError.
+
+    `kept` is the folder of the cache of metrics that are newer than the run.
+    """
     try:
         files = _SealedFiles(folder, redacted)
         common = {"run_id": folder.run_id}
-        tables = {name: to_arrow(rows, known[name], common) for name, rows in _rows(files).items()}
+        rows = _rows(files)
+        rows["metrics"] += _derived_rows(files, rows["metrics"], kept)
+        tables = {name: to_arrow(each, known[name], common) for name, each in rows.items()}
         samples = {"steps": parquet.STEPS, "requests": parquet.REQUESTS, "telemetry": parquet.TELEMETRY}
         for name, schema in samples.items():
             found = _samples(files, f"samples/{name}.parquet", schema)
@@ -184,6 +193,15 @@ def moment(text: str) -> datetime:
     if found.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone")
     return found
+
+
+def _derived_rows(files: _SealedFiles, sealed: list[Row], kept: Path | None) -> list[Row]:
+    """Of definitions that are newer than the run; none where a file that they read is gone."""
+    if files.redacted:
+        return []
+    have = {(str(row["metric"]), int(str(row["version"]))) for row in sealed}
+    found = derived.rows(files.folder, files.digests, have, kept)
+    return [{**_metric_row(row), "origin": "derived"} for row in found]
 
 
 def _metric_row(row: dict[str, Any]) -> Row:

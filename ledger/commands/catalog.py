@@ -40,9 +40,10 @@ def command() -> None:
 def rebuild(evidence: Path | None, format_: str) -> int:
     """Read all run folders again and say what is in them.
 
-    The catalog is made from the folders in memory whenever it is asked, and nothing of it is kept on disk, so it is
-    never out of date: this reads every folder, checks what it reads against the manifests, and counts the rows. Exits
-    with 1 when something had to be left out.
+    The catalog is made from the folders in memory whenever it is asked, so it is never out of date: this reads every
+    folder, checks what it reads against the manifests, and counts the rows. Kept on disk, in .stackproof, are only
+    tables of traces and metrics of definitions that are newer than their runs. Exits with 1 when something had to be
+    left out.
 
     \b
     Example:

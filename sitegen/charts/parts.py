@@ -55,7 +55,7 @@ def side_by_side(verdict: Verdict) -> Chart | None:
                 legend={"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom", "traceorder": "normal"},
             ),
         },
-        svg=_bars_svg(shown, sides, unit, totals),
+        svg=_bars_svg(shown, sides, unit, totals, verdict.accounting.per),
     )
 
 
@@ -89,7 +89,7 @@ def waterfall(verdict: Verdict) -> Chart | None:
                 yaxis=axis(autorange="reversed", gridcolor="rgba(0,0,0,0)"),
             ),
         },
-        svg=_waterfall_svg(steps, accounting.difference, unit),
+        svg=_waterfall_svg(steps, accounting.difference, unit, accounting.per),
     )
 
 
@@ -150,7 +150,7 @@ def _steps(steps: list[tuple[str, float]], total: float, unit: Unit) -> dict[str
     }
 
 
-def _bars_svg(parts: list[Part], sides: tuple[str, str], unit: Unit, totals: list[float]) -> Any:
+def _bars_svg(parts: list[Part], sides: tuple[str, str], unit: Unit, totals: list[float], per: str) -> Any:
     x = Axis(0, unit(max(totals)) * 1.02, 12, WIDTH - 16)
     bars = []
     for side, name in enumerate(sides):
@@ -169,13 +169,16 @@ def _bars_svg(parts: list[Part], sides: tuple[str, str], unit: Unit, totals: lis
         bars=bars,
         parts=[(number_of(part.id), part.title) for part in parts],
         unit=unit.name,
+        per=per,
     )
 
 
-def _waterfall_svg(steps: list[tuple[str, float]], total: float, unit: Unit) -> Any:
+def _waterfall_svg(steps: list[tuple[str, float]], total: float, unit: Unit, per: str) -> Any:
     edges = list(accumulate((unit(value) for _, value in steps), initial=0.0))
     low, high = padded([*edges, unit(total)], 0.24)  # with room for the labels beside the bars
     x = Axis(low, high, 190, WIDTH - 16)
     rows = [(name, value, *sorted((x.at(edges[i]), x.at(edges[i + 1])))) for i, (name, value) in enumerate(steps)]
     rows.append(("Measured difference", total, *sorted((x.at(0.0), x.at(unit(total))))))
-    return draw("waterfall", width=WIDTH, x=x, rows=rows, zero=x.at(0.0), unit=unit.name, difference=difference)
+    return draw(
+        "waterfall", width=WIDTH, x=x, rows=rows, zero=x.at(0.0), unit=unit.name, per=per, difference=difference
+    )

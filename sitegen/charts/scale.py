@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sitegen.format import LITTLE
+
 _STEPS = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
@@ -51,6 +53,8 @@ class Axis:
 def unit_for(values: Iterable[float], unit: str) -> Unit:
     """The unit in which the largest of `values` reads well."""
     largest = max((abs(value) for value in values), default=0.0)
+    if unit == "money":
+        return Unit(1e-6, "per million") if 0 < largest < LITTLE else Unit(1.0, "the prices' currency")
     steps = _STEPS.get(unit, ((1.0, unit),))
     return next((Unit(factor, name) for factor, name in steps if largest >= factor), Unit(*steps[-1]))
 

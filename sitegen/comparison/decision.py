@@ -79,17 +79,17 @@ def is_unequal(field: FieldComparison) -> bool:
 
 def clears(effect: Effect, threshold: float) -> int | None:
     """The side (0 baseline, 1 candidate) that the whole interval favours by more than the threshold, or None."""
-    if effect.low is None or effect.high is None:
+    if effect.judged is None:
         return None
-    if effect.high < 1 / (1 + threshold):
+    if effect.judged.high < 1 / (1 + threshold):
         return 1 if effect.lower_is_better else 0
-    if effect.low > 1 + threshold:
+    if effect.judged.low > 1 + threshold:
         return 0 if effect.lower_is_better else 1
     return None
 
 
 def is_inside(effect: Effect, threshold: float) -> bool:
     """Whether the whole interval lies within the threshold."""
-    if effect.low is None or effect.high is None:
+    if effect.judged is None:
         return False
-    return 1 / (1 + threshold) <= effect.low and effect.high <= 1 + threshold
+    return 1 / (1 + threshold) <= effect.judged.low and effect.judged.high <= 1 + threshold

@@ -113,12 +113,13 @@ def _order(case: Case) -> Note | None:
     return None
 
 
-def _several_looks(case: Case) -> Note | None:
-    batches = {run.batch for run in case.timed}
-    if len(batches) < 2:
+def _more_than_declared(case: Case) -> Note | None:
+    launches = min(len(side.timed) for side in case.selection.sides)
+    most = case.benchmark.repeats.max
+    if launches <= most:
         return None
-    text = f"launches were added in {len(batches)} batches; the interval is not widened for looking more than once"
-    return Note("several_looks", text, _ids(case.timed))
+    text = f"{launches} launches a side were made where the file allows {most}: the error of a wrong win is not held"
+    return Note("more_than_declared", text, _ids(case.timed))
 
 
 def _residual(case: Case) -> Note | None:
@@ -196,7 +197,7 @@ _RULES: tuple[Callable[[Case], Note | None], ...] = (
     _failed_launches,
     _one_node,
     _order,
-    _several_looks,
+    _more_than_declared,
     _residual,
     _unusable_traces,
     _cancelling,

@@ -13,8 +13,16 @@ from sitegen.comparison import items
 from sitegen.comparison.evidence import Measured, TrialRun
 from sitegen.comparison.meaning import metric_of, title_of
 from sitegen.comparison.selection import Selection, Side
-from sitegen.comparison.statistics import Interval, NoInterval, geometric_mean, paired_ratio, unpaired_ratio
-from sitegen.comparison.verdict import Effect, Launch
+from sitegen.comparison.statistics import (
+    CONFIDENCE,
+    Interval,
+    NoInterval,
+    geometric_mean,
+    look_level,
+    paired_ratio,
+    unpaired_ratio,
+)
+from sitegen.comparison.verdict import Effect, Judged, Launch
 from sitegen.format import count
 
 LEAST_LAUNCHES = 3
@@ -112,11 +120,7 @@ def effect(selection: Selection, metric: str, lower_is_better: bool, benchmark: 
     sides = [measure(side, metric, version) for side in selection.sides]
     sample = next((row for side in sides for row in side.rows.values()), None)
     known = metric_of(metric, benchmark)
-    found, method, used = _interval(sides[0], sides[1]) if not differ else (_DIFFER, "none", ([], []))
-    if metric in items.RESTS_ON_ACCEPTANCE and all(len(numbers) >= LEAST_LAUNCHES for numbers in used):
-        wider = items.widened(found, selection)
-        method += ", widened by the chance of which items were asked" if wider is not found else ""
-        found = wider
+    found, method, used = _whole_interval(selection, metric, sides, CONFIDENCE) if not differ else _DIFFER
     bounds = found if isinstance(found, Interval) else None
     positive = all(used) and min(*used[0], *used[1]) > 0
     return Effect(
@@ -134,6 +138,7 @@ def effect(selection: Selection, metric: str, lower_is_better: bool, benchmark: 
         candidate_launches=len(used[1]),
         absent=found.reason if isinstance(found, NoInterval) else None,
         title=title_of(metric, benchmark),
+        judged=None if differ else _judged(selection, benchmark, metric, sides),
     )
 
 
@@ -155,7 +160,53 @@ def launches(selection: Selection, metric: str) -> tuple[Launch, ...]:
     )
 
 
-_DIFFER = NoInterval("the two sides' values come from different definitions")
+def _judged(selection: Selection, benchmark: Benchmark, metric: str, sides: list[Values]) -> Judged | None:
+    """The interval that a verdict is read off, at the level that this look leaves."""
+    seen = looks(selection)
+    if not seen:
+        return None
+    declared = (benchmark.repeats.max, *(_own_repeats(benchmark, side.side.stack) for side in sides))
+    most = max(*declared, seen[-1])
+    before = seen[-2] if len(seen) > 1 else 0
+    level = look_level(seen[-1] / most, before / most)
+    found = _whole_interval(selection, metric, sides, level)[0]
+    return Judged(found.low, found.high, level, len(seen), seen[-1], most) if isinstance(found, Interval) else None
+
+
+def looks(selection: Selection) -> list[int]:
+    """Launches a side after each batch that added completed timed launches to the side that had fewer."""
+    order = {run.batch: run.started_at for side in selection.sides for run in reversed(side.timed)}
+    found: list[int] = []
+    for batch in sorted(order, key=lambda each: order[each]):
+        known = [each for each in order if order[each] <= order[batch]]
+        least = min(sum(run.batch in known for run in side.timed) for side in selection.sides)
+        if least > (found[-1] if found else 0):
+            found.append(least)
+    return found
+
+
+def _own_repeats(benchmark: Benchmark, stack: str) -> int:
+    declared = benchmark.stacks.get(stack)
+    return (declared.repeats or 0) if declared else 0
+
+
+def _whole_interval(
+    selection: Selection, metric: str, sides: list[Values], confidence: float
+) -> tuple[Interval | NoInterval, str, tuple[list[float], list[float]]]:
+    """As `_interval`, with the chance of which items were asked where the metric rests on answers."""
+    found, method, used = _interval(sides[0], sides[1], confidence)
+    if metric in items.RESTS_ON_ACCEPTANCE and all(len(numbers) >= LEAST_LAUNCHES for numbers in used):
+        wider = items.widened(found, selection, confidence)
+        method += ", widened by the chance of which items were asked" if wider is not found else ""
+        found = wider
+    return found, method, used
+
+
+_DIFFER: tuple[Interval | NoInterval, str, tuple[list[float], list[float]]] = (
+    NoInterval("the two sides' values come from different definitions"),
+    "none",
+    ([], []),
+)
 
 
 def _adjacent(launches: list[tuple[int, TrialRun]]) -> list[tuple[tuple[int, TrialRun], tuple[int, TrialRun]]]:
@@ -172,7 +223,9 @@ def _adjacent(launches: list[tuple[int, TrialRun]]) -> list[tuple[tuple[int, Tri
     return found
 
 
-def _interval(first: Values, second: Values) -> tuple[Interval | NoInterval, str, tuple[list[float], list[float]]]:
+def _interval(
+    first: Values, second: Values, confidence: float
+) -> tuple[Interval | NoInterval, str, tuple[list[float], list[float]]]:
     """The interval, how it was made, and the values of each side that it rests on."""
     numbers = first.numbers, second.numbers
     if not numbers[0] or not numbers[1]:
@@ -190,9 +243,9 @@ def _interval(first: Values, second: Values) -> tuple[Interval | NoInterval, str
         method = f"t interval on log ratios of {len(pairs)} interleaved blocks"
         method += f" ({count(alone, 'launch')} without a partner left out)" if alone else ""
         used = ([a for a, _ in pairs], [b for _, b in pairs])
-        return _enough(paired_ratio(pairs), used), method, used
+        return _enough(paired_ratio(pairs, confidence), used), method, used
     method = f"Welch's t interval on logarithms of {len(numbers[0])} and {len(numbers[1])} launches"
-    return _enough(unpaired_ratio(*numbers), numbers), method, numbers
+    return _enough(unpaired_ratio(*numbers, confidence), numbers), method, numbers
 
 
 def _enough(found: Interval | NoInterval, used: tuple[list[float], list[float]]) -> Interval | NoInterval:

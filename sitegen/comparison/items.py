@@ -77,7 +77,9 @@ def mcnemar(first: int, second: int) -> float:
     return min(1.0, 2 * float(bdtr(min(first, second), apart, 0.5))) if apart else 1.0
 
 
-def widened(found: Interval | NoInterval, selection: Selection) -> Interval | NoInterval:
+def widened(
+    found: Interval | NoInterval, selection: Selection, confidence: float = CONFIDENCE
+) -> Interval | NoInterval:
     """A ratio's interval with the chance of which items were asked added, by the delta method on paired items.
 
     The logarithm of the ratio of two acceptance rates over the same n items has the variance
@@ -87,7 +89,7 @@ def widened(found: Interval | NoInterval, selection: Selection) -> Interval | No
     if error is None or found.center is None or found.center <= 0:
         return found
     center = math.log(found.center)
-    half = float(ndtri((1 + CONFIDENCE) / 2)) * error
+    half = float(ndtri((1 + confidence) / 2)) * error
     low, high = (center, center) if isinstance(found, NoInterval) else (math.log(found.low), math.log(found.high))
     below, above = math.hypot(center - low, half), math.hypot(high - center, half)
     if below == 0 == above:

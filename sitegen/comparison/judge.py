@@ -15,6 +15,7 @@ from ledger.verify import verify_run
 from ledger.workspace import Workspace
 from sitegen.comparison import (
     accounting,
+    claims,
     comparability,
     counts,
     decision,
@@ -26,10 +27,11 @@ from sitegen.comparison import (
     readiness,
     request_accounting,
 )
+from sitegen.comparison.claims.facts import Facts
 from sitegen.comparison.evidence import Evidence, TrialRun, load
 from sitegen.comparison.selection import Selection, select
 from sitegen.comparison.sentence import sentence
-from sitegen.comparison.verdict import Accounting, Note, Verdict
+from sitegen.comparison.verdict import Accounting, Effect, Note, Verdict
 
 
 def judge(
@@ -89,7 +91,9 @@ def judge_evidence(
         selection.baseline, selection.candidate, benchmark.workload.kind, declared.comparison.intended
     )
     outcome = decision.decide(selection, found, limits, fields, threshold, differ or wrong_way)
-    account = _account(selection, benchmark)
+    total = _total(selection, benchmark)
+    account = _account(selection, benchmark, total)
+    compared = items.compare(selection)
     counted = counts.count_trials(selection)
     cited = _cited(selection)
     broken = _broken(known, cited, folder)
@@ -132,15 +136,26 @@ def judge_evidence(
         unsuccessful=counts.unsuccessful(selection),
         evidence=tuple(run.run_id for run in cited),
         left_out=selection.left_out,
-        items=items.compare(selection),
+        items=compared,
+        claims=claims.claims(Facts(selection, benchmark, found, total, account, fields, compared)),
     )
 
 
-def _account(selection: Selection, benchmark: Benchmark) -> Accounting:
+def _in_requests(selection: Selection) -> bool:
+    """Whether the work is done in requests, and not in steps."""
+    return any(run.items for side in selection.sides for run in side.timed)
+
+
+def _total(selection: Selection, benchmark: Benchmark) -> Effect:
+    """The effect on what the accounting's parts are of."""
+    name = request_accounting.TOTAL if _in_requests(selection) else accounting.TOTAL
+    return effect.effect(selection, name, lower_is_better=True, benchmark=benchmark)
+
+
+def _account(selection: Selection, benchmark: Benchmark, total: Effect) -> Accounting:
     """Where the difference lies: by requests where the work is done in them, else by the traces of steps."""
-    if any(run.items for side in selection.sides for run in side.timed):
+    if _in_requests(selection):
         return request_accounting.account(selection, benchmark)
-    total = effect.effect(selection, accounting.TOTAL, lower_is_better=True, benchmark=benchmark)
     return accounting.account(selection, total)
 
 

@@ -13,7 +13,7 @@ from sitegen.comparison.effect import LEAST_LAUNCHES
 from sitegen.comparison.envelope import counted
 from sitegen.comparison.next_run import Planner
 from sitegen.comparison.selection import Selection
-from sitegen.comparison.sentence import wrong_way_text
+from sitegen.comparison.sentence import judged_text, wrong_way_text
 from sitegen.comparison.verdict import (
     Accounting,
     Count,
@@ -194,7 +194,7 @@ def _interval(findings: Findings) -> Iterable[Gap]:
         else:
             yield Gap(note, findings.runs.more_timed())
     elif not any(check.standing is Standing.UNKNOWN for check in findings.limits):
-        found = f"95 % interval {ratios(effect.low, effect.high, effect.ratio)}"
+        found = judged_text(effect) or f"95 % interval {ratios(effect.low, effect.high, effect.ratio)}"
         text = f"the effect is not decided at the {share(findings.threshold)} threshold: {found}"
         if any(check.standing is Standing.FAILS for check in findings.limits):
             text = "no stack both holds the envelope and is known to lead"

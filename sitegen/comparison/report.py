@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sitegen import format
-from sitegen.comparison.sentence import ratio_text
+from sitegen.comparison.sentence import judged_text, ratio_text
 from sitegen.comparison.verdict import Accounting, Decision, FieldComparison, Note, Sameness, Verdict
 
 SCHEMA = 1
@@ -55,6 +55,7 @@ def to_text(verdict: Verdict) -> str:
         _differences(verdict),
         _time(verdict),
         _cost(verdict),
+        _claims(verdict),
         _items(verdict),
         _trials(verdict),
         _notes("Left out", verdict.left_out),
@@ -108,6 +109,7 @@ def _effect(verdict: Verdict) -> list[str]:
         found = ratio_text(effect, verdict.candidate, verdict.baseline)
         lines += _wrapped(f"{found}; threshold {format.share(verdict.declared.threshold)}")
     lines += _wrapped(f"no interval: {effect.absent}" if effect.absent else effect.method)
+    lines += _wrapped(said) if (said := judged_text(effect)) else []
     shown = [f"{each.stack} {_launch(each.value, effect.unit, each.reason)}" for each in verdict.launches]
     return lines + (_wrapped(f"launches in order: {', '.join(shown)}") if shown else [])
 
@@ -193,6 +195,15 @@ def _cost(verdict: Verdict) -> list[str]:
     total = sum(each.contribution for each in factors)
     rows.append(("Cost per accepted result", "", "", format.difference(total, "money")))
     return ["What an accepted result costs is made of (in the prices' currency)", *_table(rows, "lrrr")]
+
+
+def _claims(verdict: Verdict) -> list[str]:
+    """Why: each claim, and what would refute it."""
+    lines = ["Why (accounts for, not yet: causes)"] if verdict.claims else []
+    for claim in verdict.claims:
+        lines += _wrapped(claim.text, "- ")
+        lines += _wrapped(f"wrong if {claim.refuted_by}", "    ")
+    return lines
 
 
 def _items(verdict: Verdict) -> list[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ledger.benchmark import Benchmark
 from ledger.metrics import registry
 from sitegen.comparison.decision import Outcome, is_unequal
 from sitegen.comparison.envelope import never_completes
 from sitegen.comparison.selection import Selection
 from sitegen.comparison.verdict import Decision, Effect, FieldComparison, LimitCheck, Standing
-from sitegen.format import ratio, ratios, share, times, value
+from sitegen.format import count, ratio, ratios, share, times, value
 
 SPEED = frozenset({"step_time", "tokens_per_second"})
 """Objectives of which `trains 1.4 times as fast` is the plain meaning."""
@@ -94,7 +96,18 @@ def swapped(effect: Effect) -> Effect:
         candidate_launches=effect.baseline_launches,
         absent=effect.absent,
         title=effect.title,
+        judged=replace(judged, low=1 / judged.high, high=1 / judged.low) if (judged := effect.judged) else None,
     )
+
+
+def judged_text(effect: Effect) -> str | None:
+    """What the verdict is read off, where that is not the 95 % interval alone; None where it is."""
+    judged = effect.judged
+    if judged is None or (judged.look == 1 and judged.launches >= judged.most):
+        return None
+    bounds = ratios(judged.low, judged.high, effect.ratio)
+    made = f"{count(judged.launches, 'launch')} a side of at most {judged.most}"
+    return f"judged at look {judged.look} ({made}) by the {share(judged.level)} interval {bounds}"
 
 
 def _undecided(selection: Selection, effect: Effect, limits: tuple[LimitCheck, ...], threshold: float) -> str:

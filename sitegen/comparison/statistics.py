@@ -1,4 +1,8 @@
-"""Intervals, as pure functions of numbers. The unit of replication is the launch; every interval is two-sided, 95 %.
+"""Intervals, as pure functions of numbers. The unit of replication is the launch; every interval is two-sided.
+
+Shown is always the 95 % interval. Launches that are added until something is found would find it by chance more often
+than in 5 % of cases, so that a verdict is read off an interval of a higher level, which `look_level` gives: each look
+spends its share of the 5 %, whatever the looks before it found.
 
 Only quantiles come from scipy (`scipy.special`, which loads quickly); the formulas are the textbook ones.
 """
@@ -32,7 +36,22 @@ class NoInterval:
     center: float | None = None
 
 
-def t_interval(values: Sequence[float]) -> Interval | NoInterval:
+def look_level(now: float, before: float = 0.0) -> float:
+    """The confidence of the interval that a look is judged by.
+
+    `now` and `before` are the launches made at this look and at the one before, as shares of the most that may be made.
+    The error of 5 % is spent as ln(1 + (e - 1) t) by the share t (Lan and DeMets' form of Pocock's boundary), and what
+    the looks spend is added up as if they had nothing to do with each other, which errs on the safe side.
+    """
+    spent = _spent(now) - _spent(before)
+    return 1 - (1 - CONFIDENCE) * max(spent, 0.0)
+
+
+def _spent(share: float) -> float:
+    return math.log1p((math.e - 1) * min(max(share, 0.0), 1.0))
+
+
+def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | NoInterval:
     """Student's t interval for the mean of `values`."""
     if not values:
         return NoInterval("no value")
@@ -42,11 +61,13 @@ def t_interval(values: Sequence[float]) -> Interval | NoInterval:
     variance = _variance(values, center)
     if variance == 0:
         return NoInterval("all values are equal, so their spread is unknown", center)
-    half = _t_quantile(len(values) - 1) * math.sqrt(variance / len(values))
+    half = _t_quantile(len(values) - 1, confidence) * math.sqrt(variance / len(values))
     return Interval(center, center - half, center + half)
 
 
-def welch_interval(first: Sequence[float], second: Sequence[float]) -> Interval | NoInterval:
+def welch_interval(
+    first: Sequence[float], second: Sequence[float], confidence: float = CONFIDENCE
+) -> Interval | NoInterval:
     """Welch's t interval for mean(second) - mean(first), with Satterthwaite's degrees of freedom."""
     if not first or not second:
         return NoInterval("a side has no value")
@@ -59,7 +80,7 @@ def welch_interval(first: Sequence[float], second: Sequence[float]) -> Interval 
     # As shares of the sum: the textbook form underflows to 0/0 for variances below 1e-154.
     p, q = a / (a + b), b / (a + b)
     degrees = 1 / (p * p / (len(first) - 1) + q * q / (len(second) - 1))
-    half = _t_quantile(degrees) * math.sqrt(a + b)
+    half = _t_quantile(degrees, confidence) * math.sqrt(a + b)
     return Interval(center, center - half, center + half)
 
 
@@ -77,14 +98,16 @@ def wilson_interval(successes: float, attempts: int) -> Interval | NoInterval:
     return Interval(share, low, high)
 
 
-def paired_ratio(blocks: Sequence[tuple[float, float]]) -> Interval | NoInterval:
+def paired_ratio(blocks: Sequence[tuple[float, float]], confidence: float = CONFIDENCE) -> Interval | NoInterval:
     """Ratio second / first with a t interval on the log ratios of the blocks. Every value must be positive."""
-    return _exponential(t_interval([math.log(second) - math.log(first) for first, second in blocks]))
+    return _exponential(t_interval([math.log(second) - math.log(first) for first, second in blocks], confidence))
 
 
-def unpaired_ratio(first: Sequence[float], second: Sequence[float]) -> Interval | NoInterval:
+def unpaired_ratio(
+    first: Sequence[float], second: Sequence[float], confidence: float = CONFIDENCE
+) -> Interval | NoInterval:
     """Ratio of geometric means second / first with Welch's interval on logarithms. Every value must be positive."""
-    return _exponential(welch_interval([math.log(v) for v in first], [math.log(v) for v in second]))
+    return _exponential(welch_interval([math.log(v) for v in first], [math.log(v) for v in second], confidence))
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -112,5 +135,5 @@ def _variance(values: Sequence[float], center: float) -> float:
     return math.fsum((value - center) ** 2 for value in values) / (len(values) - 1)
 
 
-def _t_quantile(degrees: float) -> float:
-    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
+def _t_quantile(degrees: float, confidence: float) -> float:
+    return float(stdtrit(degrees, (1 + confidence) / 2))

@@ -83,6 +83,22 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """The interval of the effect that a verdict is read off: wider than 95 % where launches may be added."""
+
+    low: float
+    high: float
+    level: float
+    """Its confidence."""
+    look: int
+    """How often the timed launches were looked at, this time included: batches that added some."""
+    launches: int
+    """Launches a side at this look."""
+    most: int
+    """Launches a side that the benchmark file allows."""
+
+
+@dataclass(frozen=True)
 class Effect:
     """Ratio candidate / baseline of the objective, with its 95 % interval."""
 
@@ -105,6 +121,8 @@ class Effect:
     """Why there is no interval."""
     title: str = ""
     """What people call the metric."""
+    judged: Judged | None = None
+    """What the verdict is read off; None where there is no interval."""
 
 
 @dataclass(frozen=True)
@@ -242,6 +260,38 @@ class Accounting:
 
 
 @dataclass(frozen=True)
+class ClaimNumber:
+    """A metric of both sides that a claim rests on."""
+
+    metric: str
+    title: str
+    unit: str
+    baseline: float
+    candidate: float
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Why the sides differ, in a sentence that a rule made from numbers."""
+
+    code: str
+    """`input_wait`: which rule."""
+    text: str
+    share: float | None
+    """Of the measured difference that lies in it; above 1 where other parts move the other way. None where it is none
+    that has a share."""
+    seconds: float | None
+    """The same in seconds."""
+    numbers: tuple[ClaimNumber, ...]
+    refuted_by: str
+    """What would have to be observed for it to be wrong."""
+    intervention: str | None
+    """What would take the cause away, so that the claim can be tested; None where nothing can."""
+    evidence: tuple[str, ...]
+    """Run ids."""
+
+
+@dataclass(frozen=True)
 class Count:
     """planned = completed + failed + excluded (+ missing, while the batch is unfinished)."""
 
@@ -329,3 +379,5 @@ class Verdict:
     """Runs of these two stacks that are not cited, and why."""
     items: ItemComparison | None = None
     """Results item by item, where the work has items."""
+    claims: tuple[Claim, ...] = ()
+    """Why the sides differ, the claim that accounts for most first."""

@@ -17,6 +17,7 @@ from sitegen import demand as demands
 from sitegen import production
 from sitegen.charts import interval, launches, parts
 from sitegen.comparison import report
+from sitegen.comparison.sentence import judged_text
 from sitegen.comparison.verdict import Decision, FieldComparison, Sameness, Verdict
 from sitegen.pages import glossary
 from sitegen.pages.snapshot import Snapshot
@@ -56,6 +57,7 @@ def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
         "pages/comparison.md.jinja",
         v=verdict,
         title=title,
+        judged=judged_text(verdict.effect),
         root=ROOT,
         style=style(verdict),
         known=glossary.known(),
@@ -126,6 +128,7 @@ def _queries(verdict: Verdict) -> dict[str, str]:
     stacks = f"benchmark = '{verdict.benchmark}' AND stack IN ('{verdict.baseline}', '{verdict.candidate}')"
     joined = "FROM metrics JOIN runs USING (run_id) WHERE"
     names = ", ".join(f"'{part.id}'" for part in verdict.accounting.parts)
+    claimed = ", ".join(f"'{name}'" for name in dict.fromkeys(n.metric for c in verdict.claims for n in c.numbers))
     limits = ", ".join(f"'{check.metric}'" for check in verdict.limits)
     queries = {
         "launches": f"SELECT run_id, stack, repeat, launch_order, value, missing_reason {joined} {stacks} "
@@ -139,6 +142,8 @@ def _queries(verdict: Verdict) -> dict[str, str]:
         "requests": "SELECT item, stack, avg(CAST(accepted AS DOUBLE)) AS accepted, min(why) AS why, min(text) AS text "
         f"FROM requests JOIN runs USING (run_id) WHERE {stacks} AND role = 'timed' AND phase = 'measured' "
         "GROUP BY ALL ORDER BY ALL",
+        "claims": f"SELECT stack, role, metric, rank, avg(value) AS mean {joined} {stacks} AND state = 'completed' "
+        f"AND metric IN ({claimed}) GROUP BY ALL ORDER BY ALL",
         "trials": f"SELECT run_id, stack, role, repeat, state, reason, detail FROM runs WHERE {stacks} "
         "ORDER BY started_at",
         "plans": f"SELECT stack, role, repeat, state, reason, install FROM plans WHERE {stacks} ORDER BY created_at",

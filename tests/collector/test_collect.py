@@ -47,6 +47,19 @@ def test_every_planned_trial_is_sealed_and_committed(workspace: Path, stackproof
     assert sorted(committed) == sorted(str(p.relative_to(workspace)) for p in on_disk)
 
 
+def test_a_dry_run_tells_the_power_of_the_planned_launches_once_there_is_a_pilot(
+    workspace: Path, stackproof: Cli
+) -> None:
+    assert (
+        "power, slow against fast: not known before 3 launches of each" in stackproof("collect", "tiny", "--dry-run")[1]
+    )
+    stackproof("collect", "tiny")
+    _, out, _ = stackproof("collect", "tiny", "--dry-run")
+    assert "power, slow against fast: 3 launches a side find a difference of 10 % (twice the threshold)" in out
+    assert "3 would find it in 80 %" in out
+    assert "over 3 blocks" in out
+
+
 def test_every_sealed_run_verifies(workspace: Path, stackproof: Cli) -> None:
     stackproof("collect", "tiny")
     assert [finding for each in runs(workspace) for finding in verify.verify_run(each)] == []

@@ -84,7 +84,7 @@ def test_every_whole_number_has_an_end(key: str) -> None:
     ("key", "value", "said"),
     [
         ("envelope.limits", {"peak_memry": "<= 1 GiB"}, "no metric 'peak_memry' that this version measures; did you"),
-        ("envelope.limits", {"ttft.p95": "<= 1 s"}, "no metric 'ttft.p95' that this version measures; known: step_t"),
+        ("envelope.limits", {"ttft.p95": "<= 1 s"}, "no metric 'ttft.p95' that this version measures; known: energy, "),
         ("envelope.limits", {"compute.gemm": "<= 1 s"}, "measured in profiled launches, and timed ones are judged"),
         ("envelope.limits", {"evaluation_loss": "<= 1 GiB"}, "evaluation_loss is bounded by a bare number (nats)"),
         ("envelope.limits", {"peak_memory": "<= 5 s"}, "peak_memory is bounded by a size such as '2 GiB'"),

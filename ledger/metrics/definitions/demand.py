@@ -95,6 +95,21 @@ def machines_at_demand(tables: Tables) -> Result:
 
 
 @metric(
+    "requests_a_day_of_a_machine",
+    title="Requests a day that one machine carries",
+    unit="1",
+    direction="higher",
+    definition="A day's requests whose busiest time, by the demand's peak factor, is what one machine carries.",
+    inputs=(REQUESTS, BENCHMARK),
+    source=SOURCE,
+    kinds=ASKED,
+)
+def requests_a_day_of_a_machine(tables: Tables) -> Result:
+    found = _stated(tables)
+    return found if isinstance(found, Missing) else found[1].rate * DAY_S / found[0].peak_factor
+
+
+@metric(
     "use_at_demand",
     title="Use of the machines at the demand",
     unit="share",

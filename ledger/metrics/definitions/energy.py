@@ -21,7 +21,7 @@ Sample = Mapping[str, Any]
 
 SETTINGS = frozenset({"applications_clocks_setting", "sync_boost", "display_clock_setting"})
 """Throttle reasons that somebody chose; all others are the device protecting itself or its power supply."""
-NO_SENSOR = Missing("no device's power or energy was sampled: this host has no such sensor")
+NO_SENSOR = Missing("no power or energy of a device was sampled: this host has no such sensor")
 
 
 def used_devices(tables: Tables) -> dict[str, list[Sample]]:

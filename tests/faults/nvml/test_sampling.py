@@ -172,7 +172,9 @@ def test_an_old_driver_has_throttle_reasons_by_their_former_name(tmp_path: Path)
     assert absent == {"nvlink traffic": "NVML: Function Not Found"}
 
 
-@pytest.mark.parametrize(("code", "words"), [(9, "Driver Not Loaded"), (18, "RM has detected an NVML/RM version mismatch")])
+@pytest.mark.parametrize(
+    ("code", "words"), [(9, "Driver Not Loaded"), (18, "RM has detected an NVML/RM version mismatch")]
+)
 def test_a_driver_that_does_not_start_gives_no_samples(driver: Driver, code: int, words: str) -> None:
     driver.first["nvmlInit", "*"] = (code, "")
     assert driver.samples() == ([], {"power": f"no NVIDIA driver on this host ({words})"})

@@ -43,6 +43,7 @@ def test_machines_are_counted_for_the_busiest_time_and_paid_all_day(tmp_path: Pa
     found = metrics(tmp_path, {"requests_per_day": RATE * DAILY, "peak_factor": 2.5})
     assert found["machines_at_demand"]["value"] == 3
     assert found["use_at_demand"]["value"] == pytest.approx(1 / 3)
+    assert found["requests_a_day_of_a_machine"]["value"] == pytest.approx(RATE * DAILY / 2.5)
     assert found["cost_per_month_at_demand"]["value"] == pytest.approx(3 * 0.1 * 730)
 
 
