@@ -143,8 +143,9 @@ def _cell(selection: Selection, side: Side, metric: str) -> Cell | None:
     found, _ = envelope.over_launches(selection, side, metric)
     if found.center is None:
         return None
-    known = isinstance(found, Interval) and found.low < found.high
-    return Cell(found.center, found.low, found.high) if known else Cell(found.center, None, None)
+    if isinstance(found, Interval) and found.low < found.high:
+        return Cell(found.center, found.low, found.high)
+    return Cell(found.center, None, None)
 
 
 def _columns(benchmark: Benchmark, places: list[Place]) -> Iterable[Column]:
