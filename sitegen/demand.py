@@ -8,10 +8,13 @@ from typing import Any
 
 from ledger.benchmark import Benchmark
 from ledger.metrics import registry
+from sitegen import flips
+from sitegen.charts.chart import Chart
 from sitegen.comparison.verdict import Verdict
 from sitegen.format import value
 from sitegen.pages.snapshot import Snapshot
 
+HOURLY = frozenset({"node_hour", "device_hour"})
 METRICS = (
     "requests_a_day_of_a_machine",
     "machines_at_demand",
@@ -44,6 +47,10 @@ class Demand:
     rows: tuple[Row, ...]
     sweeps: bool
     """Whether levels of load were driven, so that a machine's capacity is known."""
+    curve: Chart | None
+    """A month's cost over the demand; None where it is not paid by the machine's hour alone."""
+    flips: tuple[str, ...]
+    """Between which demands which side costs less."""
 
 
 def of(verdict: Verdict, benchmark: Benchmark | None, facts: Snapshot) -> Demand | None:
@@ -61,14 +68,37 @@ def of(verdict: Verdict, benchmark: Benchmark | None, facts: Snapshot) -> Demand
         for name in METRICS
     ]
     load = getattr(benchmark.workload, "load", None)
+    currency = _currency(facts, [run for runs in sides.values() for run in runs])
+    fleets = [_fleet(facts, stack, runs) for stack, runs in sides.items()]
+    one, other = fleets
     return Demand(
         stated.requests_per_day,
         stated.peak_factor,
         stated.horizon,
-        _currency(facts, [run for runs in sides.values() for run in runs]),
+        currency,
         tuple(rows),
         bool(load is not None and load.sweep),
+        flips.chart(one, other, stated.requests_per_day, currency) if one and other else None,
+        flips.in_words(one, other, stated.requests_per_day) if one and other else (),
     )
+
+
+def _fleet(facts: Snapshot, stack: str, runs: list[str]) -> flips.Fleet | None:
+    """A side's machines by their slowest launch; None where a launch lacks a value or they are not paid by the hour."""
+    if any(row["per"] not in HOURLY for run in runs for row in facts.of("prices", run)):
+        return None
+    carries, machines, monthly = (
+        _values(facts, runs, name)
+        for name in ("requests_a_day_of_a_machine", "machines_at_demand", "cost_per_month_at_demand")
+    )
+    if not runs or not len(runs) == len(carries) == len(machines) == len(monthly):
+        return None
+    return flips.Fleet(stack, min(carries), monthly[0] / machines[0])
+
+
+def _values(facts: Snapshot, runs: list[str], metric: str) -> list[float]:
+    rows = [row for run in runs for row in facts.of("metrics", run) if row["metric"] == metric]
+    return [float(row["value"]) for row in rows if row["value"] is not None]
 
 
 def _range(facts: Snapshot, runs: list[str], metric: str, unit: str) -> str:

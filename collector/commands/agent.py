@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -237,10 +237,10 @@ def install(asked: Asked, print_it: bool, user: str | None) -> None:
     if not print_it:
         todo = "add --print, and write what it prints to /etc/systemd/system/stackproof-agent.service"
         raise InputError("installs nothing by itself", where="stackproof agent install", todo=todo)
-    _remote(asked)
+    remote = _remote(asked)
     if asked.signers is None and not asked.trust_unsigned:
         raise InputError("nobody is trusted yet", todo="give --signers FILE or --trust-unsigned before `install`")
-    click.echo(unit(asked, user or _user()), nl=False)
+    click.echo(unit(replace(asked, remote=remote), user or _user()), nl=False)
 
 
 def _user() -> str:
@@ -252,17 +252,8 @@ def _user() -> str:
 def unit(asked: Asked, user: str) -> str:
     """The text of a systemd service."""
     program = shutil.which("stackproof") or str(Path(sys.executable).with_name("stackproof"))
-    absolute = Asked(
-        asked.remote,
-        asked.state.expanduser().absolute(),
-        asked.branch,
-        asked.folder,
-        asked.signers.absolute() if asked.signers else None,
-        asked.trust_from,
-        asked.trust_unsigned,
-        asked.only,
-        asked.interval,
-    )
+    signers = asked.signers.absolute() if asked.signers else None
+    absolute = replace(asked, state=asked.state.expanduser().absolute(), signers=signers)
     command_line = " ".join(_quoted(word.replace("$", "$$")) for word in (program, "agent", *absolute.words()))
     path = os.environ.get("PATH", os.defpath)
     return f"""\

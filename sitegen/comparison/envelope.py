@@ -61,7 +61,7 @@ def unit_of(metric: str, benchmark: Benchmark) -> str:
 
 
 def _check(selection: Selection, side: Side, metric: str, limit: Limit, benchmark: Benchmark) -> LimitCheck:
-    found, basis = _found(selection, side, metric)
+    found, basis = over_launches(selection, side, metric)
     center = found.center
     low, high = (found.low, found.high) if isinstance(found, Interval) else (None, None)
     margin = None if center is None else (limit.bound - center if limit.is_upper else center - limit.bound)
@@ -79,7 +79,7 @@ def _check(selection: Selection, side: Side, metric: str, limit: Limit, benchmar
     )
 
 
-def _found(selection: Selection, side: Side, metric: str) -> tuple[Interval | NoInterval, str]:
+def over_launches(selection: Selection, side: Side, metric: str) -> tuple[Interval | NoInterval, str]:
     """A metric over a side's launches; what is a share of items or requests is judged over those."""
     if metric == LAUNCH_RELIABILITY:
         return _reliability(side)

@@ -29,6 +29,7 @@ from sitegen.comparison import (
 )
 from sitegen.comparison.claims.facts import Facts
 from sitegen.comparison.evidence import Evidence, TrialRun, load
+from sitegen.comparison.ranking import Ranking, rank
 from sitegen.comparison.selection import Selection, select
 from sitegen.comparison.sentence import sentence
 from sitegen.comparison.verdict import Accounting, Effect, Note, Verdict
@@ -68,6 +69,14 @@ def judge_all(workspace: Workspace, today: date | None = None) -> list[Verdict]:
     files = [benchmark_file.read(path) for path in workspace.benchmark_files()]
     with ledger_catalog.open(workspace.evidence) as catalog:
         return [verdict for file in files for verdict in judge_file(catalog, file, workspace.evidence, today=today)]
+
+
+def rank_all(workspace: Workspace) -> list[Ranking]:
+    """All stacks of every benchmark file of a workspace beside each other. Raises InputError."""
+    files = [benchmark_file.read(path) for path in workspace.benchmark_files()]
+    with ledger_catalog.open(workspace.evidence) as catalog:
+        loaded = [(file, load(catalog, file.benchmark.name)) for file in files]
+    return [rank(known, _in_force(file, known)) for file, known in loaded]
 
 
 def judge_evidence(

@@ -14,7 +14,7 @@ from ledger.errors import StackproofError
 from ledger.metrics.tables import Tables
 from ledger.workspace import Workspace
 from sitegen import demand as demands
-from sitegen import production
+from sitegen import flips, production
 from sitegen.charts import interval, launches, parts
 from sitegen.comparison import report
 from sitegen.comparison.sentence import judged_text
@@ -72,6 +72,7 @@ def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
         residual=report.residual_parts(verdict.accounting),
         runs={row["run_id"]: row for row in facts.tables["runs"]},
         demand=demands.of(verdict, declared, facts),
+        price=flips.price(verdict),
         production=_production(workspace, verdict, declared, folders),
         records=[row for row in facts.tables["status"] if row["run_id"] in _mentioned(verdict)],
         queries=_queries(verdict),

@@ -11,8 +11,9 @@ from ledger.run_folder import scan
 from ledger.workspace import Workspace
 from sitegen import site_folder
 from sitegen.comparison import judge_all
+from sitegen.comparison.judge import rank_all
 from sitegen.comparison.verdict import Verdict
-from sitegen.pages import comparison, evidence, glossary, handwritten, home, run, snapshot, traces
+from sitegen.pages import benchmark, comparison, evidence, glossary, handwritten, home, run, snapshot, traces
 from sitegen.pages.tree import Tree
 from sitegen.templates import ASSETS
 
@@ -56,6 +57,10 @@ def write(workspace: Workspace, target: Path, docs: Path | None = None, title: s
     for verdict in verdicts:
         tree.text(comparison.path(verdict, "md"), comparison.page(verdict, facts, workspace))
         tree.text(comparison.path(verdict, "json"), comparison.download(verdict))
+    rankings = rank_all(workspace)
+    names = [ranking.benchmark for ranking in rankings]
+    for ranking in rankings:
+        tree.text(benchmark.path(ranking.benchmark), benchmark.page(ranking, verdicts))
     tree.text("evidence.md", evidence.page(facts))
     tree.text("glossary.md", glossary.page(facts))
     known = {row["run_id"] for row in facts.tables["runs"]}
@@ -66,7 +71,9 @@ def write(workspace: Workspace, target: Path, docs: Path | None = None, title: s
     _assets(tree)
     tree.finish()
     broken = [Finding("evidence.md", f"leaves out broken evidence: {problem}") for problem in facts.problems]
-    return Site(_navigation(docs, verdicts), (*broken, *_retracted(facts, verdicts), *_retracted_in(docs, facts)))
+    return Site(
+        _navigation(docs, names, verdicts), (*broken, *_retracted(facts, verdicts), *_retracted_in(docs, facts))
+    )
 
 
 def _assets(tree: Tree) -> None:
@@ -76,9 +83,9 @@ def _assets(tree: Tree) -> None:
         tree.copy(f"{ASSETS_PATH}/plotly.min.js", script)
 
 
-def _navigation(docs: Path, verdicts: list[Verdict]) -> list[Any]:
-    """Overview, comparisons by benchmark, evidence, glossary, and the hand-written pages. Run pages stay out of it."""
-    groups: dict[str, list[dict[str, str]]] = {}
+def _navigation(docs: Path, names: list[str], verdicts: list[Verdict]) -> list[Any]:
+    """Overview, benchmarks with their comparisons, evidence, glossary, hand-written pages. Run pages stay out of it."""
+    groups: dict[str, list[dict[str, str]]] = {name: [{"All stacks": benchmark.path(name)}] for name in names}
     for verdict in verdicts:
         groups.setdefault(verdict.benchmark, []).append(
             {f"{verdict.baseline} vs {verdict.candidate}": comparison.path(verdict, "md")}
@@ -86,7 +93,7 @@ def _navigation(docs: Path, verdicts: list[Verdict]) -> list[Any]:
     written = [name for name in handwritten.pages(docs) if name != FIRST]
     return [
         {"Overview": FIRST},
-        *([{"Comparisons": [{name: pages} for name, pages in groups.items()]}] if groups else []),
+        *([{"Benchmarks": [{name: pages} for name, pages in groups.items()]}] if groups else []),
         {"Evidence": "evidence.md"},
         {"Glossary": "glossary.md"},
         *written,

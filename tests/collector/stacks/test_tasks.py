@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 
@@ -139,10 +140,11 @@ def test_an_attempt_that_fails_is_not_accepted_and_says_why(workspace, stackproo
 
 def test_what_a_harness_leaves_running_is_ended(workspace, stackproof, tmp_path):
     stray = tmp_path / "stray"
-    leave = f"(setsid sh -c 'sleep 2; touch {stray}' &) ; echo Paris"
+    leave = f"(setsid sh -c 'sleep 60; touch {stray}' &) ; echo Paris"
     collect(stackproof, {"harness": leave}, suite={"path": "suite", "only": ["capital"]})
     assert attempts(newest())["capital"]["accepted"]
-    assert not stray.exists()
+    left = [each.info["cmdline"] for each in psutil.process_iter(["cmdline"])]
+    assert [words for words in left if words and str(stray) in words[-1]] == []
 
 
 def test_tests_that_a_harness_changed_are_laid_over(workspace, stackproof):
