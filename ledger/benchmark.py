@@ -141,6 +141,15 @@ class Comparison(Part):
     question: Text | None = None
     intended: tuple[Text, ...] = ()
     """Fields that are the thing compared though they are held otherwise, such as `card.workload.model.precision`."""
+    held: tuple[Text, ...] = ()
+    """Further fields that must be the same on both sides, such as `setting.threads` or `environment.source.commit`."""
+
+    @model_validator(mode="after")
+    def _one_or_the_other(self) -> Comparison:
+        both = sorted(set(self.intended) & set(self.held))
+        if both:
+            raise ValueError(f"{both[0]} cannot be both intended and held")
+        return self
 
     @property
     def slug(self) -> str:

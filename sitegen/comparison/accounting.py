@@ -64,6 +64,8 @@ def account(selection: Selection, total: Effect) -> Accounting:
         overhead_basis={stack: basis for stack, (_, basis) in overhead.items()},
         residual_launches=drift,
         residual_profiler=None if residual is None or drift is None else round(residual - drift, 12),
+        gross=sum(map(abs, top)) if top else None,
+        coverage=_coverage(selection, runs),
     )
 
 
@@ -148,6 +150,17 @@ def _overhead(selection: Selection, runs: Sequence[Sequence[TrialRun]]) -> dict[
             found[side.stack] = fmean(own) - 1, OWN_STEPS
         elif timed and profiled is not None and fmean(timed) > 0:
             found[side.stack] = profiled / fmean(timed) - 1, TIMED_LAUNCHES
+    return found
+
+
+def _coverage(selection: Selection, runs: Sequence[Sequence[TrialRun]]) -> dict[str, float]:
+    """What of the profiled steps' own clock the traces hold; none where a launch has no such clock."""
+    found = {}
+    for side, traced in zip(selection.sides, runs, strict=True):
+        own = [run.steps[PROFILED] for run in traced if PROFILED in run.steps]
+        seen = _mean(TRACED_TOTAL, traced)
+        if seen is not None and own and len(own) == len(traced) and fmean(own) > 0:
+            found[side.stack] = seen / fmean(own)
     return found
 
 

@@ -50,6 +50,10 @@ class FieldTable:
         held = {name: title for name, title in self.held.items() if not _matches(name, fields)}
         return replace(self, held=held, intended=(*self.intended, *fields))
 
+    def with_held(self, fields: tuple[str, ...]) -> FieldTable:
+        """The table with more fields that must be the same."""
+        return replace(self, held={**self.held, **{name: self.held.get(name, _title(name)) for name in fields}})
+
     def treatment(self, field: str) -> Treatment | None:
         """How a field takes part; None for one that says nothing about a side."""
         if field in self.held:
@@ -73,28 +77,36 @@ def field_table(kind: str) -> FieldTable:
     )
 
 
-def line_up(baseline: Side, candidate: Side, kind: str, intended: tuple[str, ...] = ()) -> tuple[FieldComparison, ...]:
+def line_up(
+    baseline: Side, candidate: Side, kind: str, intended: tuple[str, ...] = (), held: tuple[str, ...] = ()
+) -> tuple[FieldComparison, ...]:
     """Every field of the table and every other that differs, over the timed launches; differences first.
 
-    `intended` are fields that the comparison declares as what is compared, though others hold them.
+    `intended` are fields that the comparison declares as what is compared, though others hold them; `held` are further
+    ones that it wants to be the same.
     """
-    table = field_table(kind).with_intended(intended)
+    table = field_table(kind).with_intended(intended).with_held(held)
     runs = [_witnesses(side) for side in (baseline, candidate)]
     names = set(table.held) | {name for side in runs for run in side for name in run.fields}
     found = [line for name in names if (line := _compare(name, runs[0], runs[1], table))]
     rank = {pair: position for position, pair in enumerate(_ORDER)}
     listed = [line for line in found if (line.treatment, line.sameness) in rank]
-    held = list(table.held)
+    order = list(table.held)
     return tuple(
         sorted(
             listed,
             key=lambda line: (
                 rank[line.treatment, line.sameness],
-                held.index(line.field) if line.field in table.held else len(held),
+                order.index(line.field) if line.field in table.held else len(order),
                 line.field,
             ),
         )
     )
+
+
+def _title(field: str) -> str:
+    """What sentences call a field that the table does not know: its last part."""
+    return field.rsplit(".", 1)[-1].replace("_", " ")
 
 
 def _witnesses(side: Side) -> Sequence[TrialRun]:

@@ -34,7 +34,7 @@ class Declaration:
 
     benchmark: Benchmark
     comparison: Comparison
-    """Baseline and candidate as the file has them now, threshold and question as they were declared."""
+    """Baseline and candidate as the file has them now, all else as it was declared."""
     first: TrialRun | None
     """The earliest cited timed launch; None while there is none."""
     changes: tuple[Changed, ...] = ()
@@ -58,9 +58,15 @@ def declaration(selection: Selection, now: Benchmark, comparison: Comparison, fo
         return Declaration(now, comparison, first, unreadable=what)
     changes = tuple(_changes(then, now, comparison))
     old = _find(then, comparison)
-    question = (old or comparison).question or then.question
-    threshold = (old or comparison).threshold
-    kept = comparison.model_copy(update={"threshold": threshold, "question": question})
+    told = old or comparison
+    kept = comparison.model_copy(
+        update={
+            "threshold": told.threshold,
+            "question": told.question or then.question,
+            "intended": told.intended,
+            "held": told.held,
+        }
+    )
     return Declaration(then, kept, first, changes)
 
 
@@ -114,6 +120,11 @@ def _changes(then: Benchmark, now: Benchmark, comparison: Comparison) -> Iterato
         yield Changed("comparison_changed", "the comparison", *sides)
     if old is not None and old.threshold != comparison.threshold:
         yield Changed("threshold_changed", "the threshold", share(old.threshold), share(comparison.threshold))
+    if old is not None and set(old.intended) != set(comparison.intended):
+        fields = (_fields_text(each.intended) for each in (old, comparison))
+        yield Changed("fields_changed", "what may differ", *fields)
+    if old is not None and set(old.held) != set(comparison.held):
+        yield Changed("fields_changed", "what is held beside", *(_fields_text(each.held) for each in (old, comparison)))
     objectives = [objective_text(each.envelope.objective) for each in (then, now)]
     if objectives[0] != objectives[1]:
         yield Changed("objective_changed", "the objective", *objectives)
@@ -121,6 +132,10 @@ def _changes(then: Benchmark, now: Benchmark, comparison: Comparison) -> Iterato
     for metric in dict.fromkeys((*limits[0], *limits[1])):
         if limits[0].get(metric) != limits[1].get(metric):
             yield Changed("envelope_changed", f"the limit on {metric}", *_limit_words(metric, limits, then))
+
+
+def _fields_text(fields: Iterable[str]) -> str:
+    return ", ".join(sorted(fields)) or NOT_DECLARED
 
 
 def _limit_words(metric: str, limits: Iterable[dict[str, Limit]], benchmark: Benchmark) -> Iterator[str]:

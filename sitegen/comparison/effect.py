@@ -168,9 +168,18 @@ def _judged(selection: Selection, benchmark: Benchmark, metric: str, sides: list
     declared = (benchmark.repeats.max, *(_own_repeats(benchmark, side.side.stack) for side in sides))
     most = max(*declared, seen[-1])
     before = seen[-2] if len(seen) > 1 else 0
-    level = look_level(seen[-1] / most, before / most)
+    together = _together(selection, benchmark)
+    level = 1 - (1 - look_level(seen[-1] / most, before / most)) / together
     found = _whole_interval(selection, metric, sides, level)[0]
-    return Judged(found.low, found.high, level, len(seen), seen[-1], most) if isinstance(found, Interval) else None
+    if not isinstance(found, Interval):
+        return None
+    return Judged(found.low, found.high, level, len(seen), seen[-1], most, together)
+
+
+def _together(selection: Selection, benchmark: Benchmark) -> int:
+    """How many candidates the file sets against this baseline: each may win by chance (Bonferroni)."""
+    baseline = selection.baseline.stack
+    return max(1, sum(each.baseline == baseline for each in benchmark.comparisons))
 
 
 def looks(selection: Selection) -> list[int]:

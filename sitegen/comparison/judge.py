@@ -97,7 +97,11 @@ def judge_evidence(
     differ = effect.definitions_differ(selection, objective.metric)
     limits = envelope.check_limits(selection, benchmark)
     fields = comparability.line_up(
-        selection.baseline, selection.candidate, benchmark.workload.kind, declared.comparison.intended
+        selection.baseline,
+        selection.candidate,
+        benchmark.workload.kind,
+        declared.comparison.intended,
+        declared.comparison.held,
     )
     outcome = decision.decide(selection, found, limits, fields, threshold, differ or wrong_way)
     total = _total(selection, benchmark)

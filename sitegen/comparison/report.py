@@ -19,6 +19,8 @@ WIDTH = 80
 NARROWEST = 20
 """Below this, text is wider than the terminal."""
 INDENT = "  "
+CANCELLING = 1.5
+"""Movement of the parts over the difference, from which it is said that they cancel."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµn]?s|[KMGT]iB|B|nats|min|h)\b|%)")
 LEAST_CELL = 10
@@ -228,12 +230,22 @@ def residual_parts(account: Accounting) -> list[tuple[str, float]]:
     return [("Launches differed", account.residual_launches), ("Profiler", account.residual_profiler)]
 
 
+def cancels(account: Accounting) -> bool:
+    """Whether parts move so much against each other that the difference alone misleads."""
+    return bool(account.gross and account.difference and account.gross > CANCELLING * abs(account.difference))
+
+
 def _closing(account: Accounting) -> list[str]:
     said = []
     if account.explained_share is not None:
         said.append(f"closure {format.share(account.closure)}, explained share {format.share(account.explained_share)}")
     if account.absent:
         said.append(account.absent)
+    if cancels(account):
+        said.append(f"parts move by {format.seconds(account.gross)} in all: some cancel others")
+    if account.coverage:
+        told = ", ".join(f"{stack} {format.share(covered)}" for stack, covered in account.coverage.items())
+        said.append(f"traces cover of the profiled steps: {told}")
     for basis in dict.fromkeys(account.overhead_basis.values()):
         costs = [
             f"{stack} {format.difference(amount, 'share')}"

@@ -50,6 +50,7 @@ def account(selection: Selection, benchmark: Benchmark) -> Accounting:
         of="the timed launches' own requests",
         per="result",
         factors=factors,
+        gross=sum(map(abs, known)) if whole else None,
     )
 
 

@@ -103,11 +103,12 @@ def swapped(effect: Effect) -> Effect:
 def judged_text(effect: Effect) -> str | None:
     """What the verdict is read off, where that is not the 95 % interval alone; None where it is."""
     judged = effect.judged
-    if judged is None or (judged.look == 1 and judged.launches >= judged.most):
+    if judged is None or (judged.look == 1 and judged.launches >= judged.most and judged.together == 1):
         return None
     bounds = ratios(judged.low, judged.high, effect.ratio)
     made = f"{count(judged.launches, 'launch')} a side of at most {judged.most}"
-    return f"judged at look {judged.look} ({made}) by the {share(judged.level)} interval {bounds}"
+    beside = f", as one of {judged.together} against this baseline" if judged.together > 1 else ""
+    return f"judged at look {judged.look} ({made}){beside} by the {share(judged.level)} interval {bounds}"
 
 
 def _undecided(selection: Selection, effect: Effect, limits: tuple[LimitCheck, ...], threshold: float) -> str:

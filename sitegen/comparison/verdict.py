@@ -96,6 +96,8 @@ class Judged:
     """Launches a side at this look."""
     most: int
     """Launches a side that the benchmark file allows."""
+    together: int = 1
+    """Comparisons against the same baseline, among which the error is divided."""
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,10 @@ class Accounting:
     """What one total is the time of: a step, or a result."""
     factors: tuple[Factor, ...] = ()
     """What the cost of an accepted result is the product of."""
+    gross: float | None = None
+    """Sum of the parts' differences without their signs, seconds: much more than the difference where parts cancel."""
+    coverage: dict[str, float] = field(default_factory=dict)
+    """{stack: share of its profiled launches' own step time that the parts add up to}."""
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
         v=verdict,
         title=title,
         judged=judged_text(verdict.effect),
+        cancels=report.cancels(verdict.accounting),
         root=ROOT,
         style=style(verdict),
         known=glossary.known(),

@@ -55,6 +55,12 @@ def test_quantities(key: str, value: Any, said: str) -> None:
     assert said in refusal(key, value)
 
 
+def test_a_field_is_not_both_compared_and_held() -> None:
+    both = {"intended": ["setting.threads", "setting.mode"], "held": ["setting.mode"]}
+    said = refusal("comparisons.0", {**BENCHMARK["comparisons"][0], **both})
+    assert "setting.mode cannot be both intended and held" in said
+
+
 @pytest.mark.parametrize("key", ["repeats.initial", "repeats.max", "repeats.profiled", "stacks.slow.repeats"])
 @pytest.mark.parametrize("value", [10**30, 1001])
 def test_counts_have_an_end(key: str, value: int) -> None:

@@ -149,3 +149,23 @@ def test_nothing_is_explained_where_there_may_be_no_difference():
     found = verdict(interleaved(SLOW, SLOW[1:] + SLOW[:1]) + profiled(traced(compute=0.1), traced(compute=0.1)))
     assert found.accounting.explained_share is None
     assert found.accounting.absent == "the interval of the difference in step time includes none at all"
+
+
+def test_gross_movement_counts_parts_that_cancel():
+    slow, fast = traced(compute=0.08, input_wait=0.07), traced(compute=0.11, input_wait=0.0)
+    found = verdict(interleaved(SLOW, FAST) + profiled(slow, fast))
+    assert found.accounting.gross == pytest.approx(0.03 + 0.07)
+    assert "some cancel others" in " ".join(to_text(found).split())
+    alike = verdict(interleaved(SLOW, FAST) + profiled(traced(compute=0.08), traced(compute=0.04)))
+    assert alike.accounting.gross == pytest.approx(0.04)
+    assert "some cancel others" not in " ".join(to_text(alike).split())
+
+
+def test_coverage_is_what_the_parts_hold_of_the_profiled_steps_own_clock():
+    runs = [
+        replace(each, steps={"profiled": 0.1, "measured": 0.09}) if each.role is Role.PROFILED else each
+        for each in interleaved(SLOW, FAST) + profiled(traced(compute=0.095), traced(compute=0.08))
+    ]
+    found = verdict(runs)
+    assert found.accounting.coverage == {"slow": pytest.approx(0.95), "fast": pytest.approx(0.8)}
+    assert "traces cover of the profiled steps: slow 95 %, fast 80 %" in " ".join(to_text(found).split())

@@ -174,6 +174,16 @@ def test_a_threshold_changed_afterwards_does_not_count(workspace: Path):
             "comparison_changed",
             "the comparison was fast against slow and is slow against fast now",
         ),
+        (
+            {"comparisons": [{**BENCHMARK["comparisons"][0], "intended": ["card.workload.model.precision"]}]},
+            "fields_changed",
+            "what may differ was not declared and is card.workload.model.precision now",
+        ),
+        (
+            {"comparisons": [{**BENCHMARK["comparisons"][0], "held": ["setting.threads"]}]},
+            "fields_changed",
+            "what is held beside was not declared and is setting.threads now",
+        ),
     ],
 )
 def test_what_was_changed_after_the_launches_changes_no_verdict(workspace: Path, later: dict, code: str, says: str):

@@ -137,6 +137,28 @@ def test_a_held_field_that_differs_is_not_a_comparison():
     assert "held_field_differs" in codes(found)
 
 
+def test_a_comparison_may_hold_more_fields_than_its_kind_does():
+    """The sides' threads differ, as settings may; a comparison that holds them is none."""
+    held = [{**BENCHMARK["comparisons"][0], "held": ["setting.threads"]}]
+    found = verdict(interleaved(SLOW, FAST), comparisons=held)
+    assert found.sentence == "slow and fast cannot be compared: threads differs, slow against fast."
+    assert "held_field_differs" in codes(found)
+    alike = {"fields": {"setting.threads": "2"}}
+    assert verdict(interleaved(SLOW, FAST, fast_changes=alike, slow_changes=alike), comparisons=held).winner == "fast"
+
+
+def test_what_may_differ_by_a_pattern_can_be_held_by_its_name():
+    fields = {"intended": ["card.workload.model.*"], "held": ["card.workload.model.precision"]}
+    other = {"fields": {"card.workload.model.precision": "bfloat16", "card.workload.model.digest": "other"}}
+    found = verdict(
+        interleaved(SLOW, FAST, fast_changes=other), comparisons=[{**BENCHMARK["comparisons"][0], **fields}]
+    )
+    differing = [
+        line.field for line in found.fields if line.treatment is Treatment.HELD and line.sameness.value != "same"
+    ]
+    assert differing == ["card.workload.model.precision"]
+
+
 @pytest.mark.parametrize("nothing", ["null", "", "N/A", "TBD"])
 def test_a_held_field_unknown_on_one_side_is_not_ready(nothing: str):
     fields = {"card.workload.model.precision": nothing}

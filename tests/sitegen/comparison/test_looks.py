@@ -81,3 +81,14 @@ def test_more_launches_than_the_file_allows_are_told() -> None:
     assert "more_than_declared" in [note.code for note in found.downgrades]
     assert found.effect.judged is not None
     assert found.effect.judged.most == 5
+
+
+def test_candidates_against_one_baseline_share_the_error() -> None:
+    """Three against `slow`: each is judged at 1 - 0.05 / 3."""
+    three = [{"baseline": "slow", "candidate": name, "threshold": "5%"} for name in ("fast", "other", "third")]
+    stacks = {name: {"adapter": "torch", "settings": {"threads": 1}} for name in ("slow", "fast", "other", "third")}
+    found = verdict(interleaved(SLOW, FAST), comparisons=three, stacks=stacks)
+    judged = found.effect.judged
+    assert judged is not None
+    assert (judged.together, judged.level) == (3, pytest.approx(1 - 0.05 / 3))
+    assert "as one of 3 against this baseline by the 98.3 % interval" in " ".join(to_text(found).split())
