@@ -57,7 +57,7 @@ def test_quantities(key: str, value: Any, said: str) -> None:
 
 def test_a_field_is_not_both_compared_and_held() -> None:
     both = {"intended": ["setting.threads", "setting.mode"], "held": ["setting.mode"]}
-    said = refusal("comparisons.0", {**BENCHMARK["comparisons"][0], **both})
+    said = refusal("comparisons", [{**BENCHMARK["comparisons"][0], **both}])
     assert "setting.mode cannot be both intended and held" in said
 
 
