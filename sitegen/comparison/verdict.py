@@ -330,7 +330,7 @@ class Changed:
     """One declared field that the benchmark file changed after the launches."""
 
     code: str
-    """`threshold_changed`, `envelope_changed`, `objective_changed` or `comparison_changed`."""
+    """`threshold_changed`, `fields_changed`, `envelope_changed`, `objective_changed` or `comparison_changed`."""
     what: str
     """`the limit on peak_memory`."""
     then: str
