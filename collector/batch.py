@@ -32,6 +32,8 @@ class Options:
     profiled: int | None = None
     retry_failed: bool = False
     commit: bool = True
+    interventions: bool = False
+    """Launch the tests of explanations instead of what the stacks are compared by."""
     renew: frozenset[str] = frozenset()
     """Ids of runs that are too old to settle their trials: these are launched as further attempts."""
     besides: tuple[Path, ...] = ()
@@ -63,6 +65,7 @@ def make_plan(workspace: Workspace, file: BenchmarkFile, options: Options) -> pl
         repeats=options.repeats,
         profiled=options.profiled,
         retry_failed=options.retry_failed,
+        interventions=options.interventions,
     )
     if made.excluded and not made.launches and not made.settled:
         why = made.excluded[0].why

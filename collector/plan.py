@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from ledger.benchmark import BenchmarkFile
 from ledger.canonical import canonical_json, short_digest
 from ledger.durable import INCOMING, storage_errors, write_new
 from ledger.errors import InputError
-from ledger.run import BenchmarkOrigin, Role, trial_key
+from ledger.run import Arm, BenchmarkOrigin, Role, trial_key
 from ledger.suggestion import nearest
 
 FORMAT = 1
@@ -82,20 +82,27 @@ def make_plan(
     repeats: int | None = None,
     profiled: int | None = None,
     retry_failed: bool = False,
+    interventions: bool = False,
 ) -> Plan:
-    """The plan of one `collect`. Raises InputError for a stack that cannot be planned."""
+    """The plan of one `collect`. Raises InputError for a stack that cannot be planned.
+
+    With `interventions` it holds the tests of explanations, of the comparisons whose two stacks are chosen, instead.
+    """
     chosen = _choose(file, stacks)
-    jobs = {name: make_job(file, name, source) for name in chosen}
-    adapters = {name: ADAPTERS[job.stack.adapter] for name, job in jobs.items()}
-    environments = {name: _environment(file, job, adapters[name]) for name, job in jobs.items()}
-    digests = {name: adapters[name].digests(job) for name, job in jobs.items()}
-    absent = {name: adapters[name].missing(job) for name, job in jobs.items()}
+    jobs: dict[Launchable, Job] = {(name, None): make_job(file, name, source) for name in chosen}
+    if interventions:
+        steps = intervention_sequence(file, chosen, repeats)
+    else:
+        steps = [Step(*each) for each in launch_sequence(file, chosen, repeats, profiled)]
+    jobs |= {key: _changed_job(file, *key, source) for step in steps if (key := step.launchable) not in jobs}
+    ready = {key: _ready(file, jobs[key]) for key in dict.fromkeys(step.launchable for step in steps)}
     sealed.refresh()
     launches, excluded, settled = [], [], []
-    for name, role, repeat in launch_sequence(file, chosen, repeats, profiled):
-        trial = _trial(jobs[name], digests[name], role, repeat, environments[name])
+    for step in steps:
+        prepared = ready[step.launchable]
+        trial = _trial(prepared, step)
         run_id = sealed.settling(trial.trial_key, retry_failed)
-        missing = absent[name]
+        missing = prepared.missing
         if run_id:
             settled.append(Settled(trial, run_id))
         elif missing:
@@ -103,7 +110,51 @@ def make_plan(
         else:
             launches.append(trial)
     digest = file.benchmark.workload_digest
+    environments = {name: prepared.environment for (name, _), prepared in ready.items()}
     return Plan(origin, digest, tuple(launches), tuple(excluded), tuple(settled), environments, tuple(sealed.broken))
+
+
+Launchable = tuple[str, str | None]
+"""A stack as the file has it, or as the intervention named second changes it."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One launch of a sequence."""
+
+    stack: str
+    role: Role
+    repeat: int
+    arm: Arm | None = None
+
+    @property
+    def launchable(self) -> Launchable:
+        """What is launched."""
+        return self.stack, self.arm.intervention if self.arm and self.arm.changed else None
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A stack, looked at once for all its launches."""
+
+    job: Job
+    digests: dict[str, str]
+    environment: dict[str, Any]
+    missing: MissingPrerequisite | None
+
+
+def _changed_job(file: BenchmarkFile, name: str, intervention: str | None, source: Path) -> Job:
+    try:
+        return make_job(file.changed(intervention or ""), name, source)
+    except InputError as error:
+        index = next(n for n, each in enumerate(file.benchmark.comparisons) if intervention in each.interventions)
+        at = ("comparisons", index, "interventions", intervention or "", "settings")
+        raise file.error(at, f"as {name} is changed: {error.what}", error.todo) from None
+
+
+def _ready(file: BenchmarkFile, job: Job) -> _Ready:
+    adapter = ADAPTERS[job.stack.adapter]
+    return _Ready(job, adapter.digests(job), _environment(file, job, adapter), adapter.missing(job))
 
 
 def _environment(file: BenchmarkFile, job: Job, adapter: Adapter) -> dict[str, Any]:
@@ -142,6 +193,29 @@ def launch_sequence(
     return sequence
 
 
+def intervention_sequence(file: BenchmarkFile, stacks: list[str], repeats: int | None) -> list[Step]:
+    """The launches that test explanations, one intervention after the other.
+
+    Each round launches both stacks as they are and the changed one, every other round backward: what the change does is
+    read off launches of the same minutes.
+    """
+    benchmark = file.benchmark
+    steps: list[Step] = []
+    for comparison in benchmark.comparisons:
+        sides = (comparison.baseline, comparison.candidate)
+        for name, change in comparison.interventions.items() if set(sides) <= set(stacks) else ():
+            arms = [(side, Arm(name, changed=False)) for side in sides] + [(change.stack, Arm(name, changed=True))]
+            for repeat in range(1, (repeats or benchmark.repeats.initial) + 1):
+                order = arms if repeat % 2 else arms[::-1]
+                steps += [Step(stack, Role.INTERVENTION, repeat, arm) for stack, arm in order]
+    if not steps:
+        what = "declares no intervention" + (" between the chosen stacks" if stacks != list(benchmark.stacks) else "")
+        todo = "add `interventions` to one of its comparisons: each changes a stack so that a claim's cause is gone"
+        raise InputError(what, where=str(file.source.path), todo=todo)
+    _refuse_too_many(file, len(steps))
+    return steps
+
+
 def _has_role(file: BenchmarkFile, name: str, role: Role) -> bool:
     """Whether a stack is launched for `role`: the file says so, and its adapter can do that."""
     stack = file.benchmark.stacks[name]
@@ -175,12 +249,13 @@ def new_exclusions(plan: Plan, *evidence: Path) -> bool:
 
 
 def _row(trial: Trial) -> dict[str, Any]:
-    return {
+    row = {
         "trial_key": trial.trial_key,
         "stack": trial.stack_name,
         "role": trial.role.value,
         "repeat": trial.repeat,
     }
+    return row if trial.arm is None else {**row, "arm": asdict(trial.arm)}
 
 
 def _choose(file: BenchmarkFile, wanted: tuple[str, ...]) -> list[str]:
@@ -191,16 +266,18 @@ def _choose(file: BenchmarkFile, wanted: tuple[str, ...]) -> list[str]:
     return [name for name in names if name in wanted] if wanted else names
 
 
-def _trial(job: Job, digests: dict[str, str], role: Role, repeat: int, environment: dict[str, Any]) -> Trial:
-    benchmark, stack = job.benchmark, job.stack
+def _trial(ready: _Ready, step: Step) -> Trial:
+    job, benchmark, stack = ready.job, ready.job.benchmark, ready.job.stack
     key = trial_key(
         benchmark=benchmark.name,
         workload=benchmark.workload.model_dump(mode="json"),
-        digests=digests,
+        digests=ready.digests,
         stack=job.stack_name,
         settings={**job.settings, "memory_limit": stack.memory_limit},
-        environment_digest=host.environment_digest(environment, stack.environment.variables),
-        role=role.value,
-        repeat=repeat,
+        environment_digest=host.environment_digest(ready.environment, stack.environment.variables),
+        role=step.role.value,
+        repeat=step.repeat,
+        arm=step.arm,
     )
-    return Trial(benchmark, job.stack_name, job.settings, job.workspace, role, repeat, key, beside=job.beside)
+    named = (benchmark, job.stack_name, job.settings, job.workspace)
+    return Trial(*named, step.role, step.repeat, key, beside=job.beside, arm=step.arm)

@@ -46,9 +46,9 @@ class Progress:
     def begin(self, trial: Trial, order: int) -> None:
         """A trial is launched now."""
         self._began = time.monotonic()
-        self._label = f"[{order}/{self._total}] {trial.stack_name} {trial.role} {trial.repeat}"
+        self._label = f"[{order}/{self._total}] {trial.label}"
         if self._bar:
-            self._bar.update(self._bar.task_ids[0], description=f"{trial.stack_name} {trial.role} {trial.repeat}")
+            self._bar.update(self._bar.task_ids[0], description=trial.label)
 
     def end(self, run: Run, path: Path) -> None:
         """A trial is sealed."""

@@ -66,5 +66,7 @@ def _trial(setting: trial.Setting, workbench: Workbench, draft: Run) -> Trial:
         error.todo = f"remove {workbench.path}"
         raise
     beside = Path(workbench.beside.read_text()) if workbench.beside.is_file() else None
+    if draft.arm is not None and draft.arm.changed:
+        file = file.changed(draft.arm.intervention)
     named = (file.benchmark, draft.stack, draft.settings, setting.workspace)
-    return Trial(*named, draft.role, draft.repeat, draft.trial_key, beside=beside)
+    return Trial(*named, draft.role, draft.repeat, draft.trial_key, beside=beside, arm=draft.arm)

@@ -186,6 +186,7 @@ def _draft(setting: Setting, trial: Trial, order: int, attempt: int, digest: str
         ended_at=now,
         host=host_name(),
         outcome=UNSEEN,
+        arm=trial.arm,
     )
 
 

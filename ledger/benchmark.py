@@ -56,10 +56,13 @@ class Price(Part):
     as_of: Day
 
 
+Variables = dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str]
+
+
 class Environment(Part):
     """What the trial's process gets beside its settings."""
 
-    variables: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(default_factory=dict)
+    variables: Variables = Field(default_factory=dict)
     requirements: Text | None = None
     """A pip requirements file, from the workspace's root: the stack runs in a virtual environment made from it."""
 
@@ -131,6 +134,27 @@ class Envelope(Part):
     demand: Demand | None = None
 
 
+class Intervention(Part):
+    """A change of one stack that takes the cause away which a claim names: a test of that claim."""
+
+    description: Text
+    """What is changed, and why that takes the cause away."""
+    stack: Name
+    """The stack that is launched changed: either side of the comparison."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Settings that replace the stack's own; null takes one away. Checked by the adapter."""
+    variables: Variables = Field(default_factory=dict)
+    """Environment variables beside the stack's own."""
+    claim: Text
+    """Code of the claim that it tests, such as `host_bound`."""
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Intervention:
+        if not self.settings and not self.variables:
+            raise ValueError("changes nothing: give it settings or variables")
+        return self
+
+
 class Comparison(Part):
     """A declared pair of stacks, judged on one page."""
 
@@ -143,6 +167,8 @@ class Comparison(Part):
     """Fields that are the thing compared though they are held otherwise, such as `card.workload.model.precision`."""
     held: tuple[Text, ...] = ()
     """Further fields that must be the same on both sides, such as `setting.threads` or `environment.source.commit`."""
+    interventions: dict[Name, Intervention] = Field(default_factory=dict)
+    """Tests of what explains the difference, launched by `collect --interventions`."""
 
     @model_validator(mode="after")
     def _one_or_the_other(self) -> Comparison:
@@ -217,6 +243,20 @@ class BenchmarkFile:
     def error(self, location: Location, what: str, todo: str | None = None) -> InputError:
         """An InputError that names file, line and key."""
         return _error(self.source, location, what, todo)
+
+    def changed(self, name: str) -> BenchmarkFile:
+        """The file with the stack of the intervention `name` changed as that says. Raises StopIteration."""
+        change = next(each.interventions[name] for each in self.benchmark.comparisons if name in each.interventions)
+        stack = self.benchmark.stacks[change.stack]
+        variables = {**stack.environment.variables, **change.variables}
+        changed = stack.model_copy(
+            update={
+                "settings": _merge(stack.settings, change.settings),
+                "environment": stack.environment.model_copy(update={"variables": variables}),
+            }
+        )
+        stacks = {**self.benchmark.stacks, change.stack: changed}
+        return BenchmarkFile(self.source, self.benchmark.model_copy(update={"stacks": stacks}), self.profile)
 
 
 def read(path: Path, profile: str | None = None) -> BenchmarkFile:

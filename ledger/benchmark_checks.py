@@ -66,6 +66,20 @@ def _comparisons(benchmark: Benchmark) -> Iterator[Problem]:
         seen[pair] += 1
         if seen[pair] == 2:
             yield Problem(at, f"declares {comparison.slug} a second time", "take one of the two out")
+    yield from _interventions(benchmark)
+
+
+def _interventions(benchmark: Benchmark) -> Iterator[Problem]:
+    names = Counter[str]()
+    for index, comparison in enumerate(benchmark.comparisons):
+        for name, change in comparison.interventions.items():
+            at: Location = ("comparisons", index, "interventions", name)
+            names[name] += 1
+            if names[name] == 2:
+                yield Problem(at, "is declared for two comparisons", "give each intervention a name of its own")
+            if change.stack not in {comparison.baseline, comparison.candidate}:
+                what = f"{change.stack!r} is not compared here"
+                yield Problem((*at, "stack"), what, f"write {comparison.baseline} or {comparison.candidate}")
 
 
 def _declared_metrics(benchmark: Benchmark) -> Iterator[Problem]:

@@ -68,6 +68,20 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Arm:
+    """Which launch of an intervention a trial is: with the change, or the same stack as it is, launched beside it."""
+
+    intervention: str
+    """Its name in the benchmark file."""
+    changed: bool
+
+    @property
+    def label(self) -> str:
+        """`fewer-launches changed`, or `fewer-launches as it is`."""
+        return f"{self.intervention} {'changed' if self.changed else 'as it is'}"
+
+
+@dataclass(frozen=True)
 class BenchmarkOrigin:
     """Which benchmark file a trial came from; commit and blob are None where the file is not committed."""
 
@@ -109,6 +123,8 @@ class Run:
     """Files in which something was redacted."""
     duplicate_of_attempt: bool = False
     """True when another process held the claim: sealed, but never counted."""
+    arm: Arm | None = None
+    """None for a trial of any other role than `intervention`."""
     format: int = FORMAT
 
     @property
@@ -118,7 +134,10 @@ class Run:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data."""
-        return asdict(self)
+        data = asdict(self)
+        if self.arm is None:
+            del data["arm"]
+        return data
 
     @classmethod
     def from_json(cls, data: Any, where: str) -> Run:
@@ -139,6 +158,7 @@ class Run:
             fields["benchmark"] = BenchmarkOrigin(**data["benchmark"])
             fields["outcome"] = Outcome(**outcome)
             fields["role"] = Role(data["role"])
+            fields["arm"] = Arm(**data["arm"]) if data.get("arm") is not None else None
             fields["redactions"] = tuple(data.get("redactions", ()))
             return cls(**fields)
         except (KeyError, TypeError, ValueError) as error:
@@ -159,6 +179,7 @@ def trial_key(
     environment_digest: str,
     role: str,
     repeat: int,
+    arm: Arm | None = None,
 ) -> str:
     """The identity of a planned launch (rule 1): price, envelope, comments and the number of repeats are outside it.
 
@@ -175,5 +196,6 @@ def trial_key(
             "environment": environment_digest,
             "role": role,
             "repeat": repeat,
+            **({} if arm is None else {"arm": asdict(arm)}),
         }
     )

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ledger.errors import EvidenceError
-from ledger.run import Run
+from ledger.run import Role, Run
 from ledger.run_folder import RunFolder
 
 _SHORT = r"[0-9a-f]{16}"
@@ -57,6 +57,10 @@ def _shape_problems(run: Run) -> Iterator[str]:
             yield f"{name} must be a count from 1, got {data[name]!r}"
     if not isinstance(run.duplicate_of_attempt, bool) or not isinstance(run.accepted, bool | None):
         yield "duplicate_of_attempt and accepted must be true or false"
+    if (run.arm is not None) is not (run.role is Role.INTERVENTION):
+        yield "arm must say which launch of an intervention it is, and stands in no run of another role"
+    elif run.arm and not (isinstance(run.arm.intervention, str) and isinstance(run.arm.changed, bool)):
+        yield f"arm is malformed: {data['arm']!r}"
     if not isinstance(run.settings, dict) or not isinstance(run.absent, dict) or not all(run.absent.values()):
         yield "settings and absent must be mappings, and what is absent has its reason"
     for name, value in (("commit", run.benchmark.commit), ("blob", run.benchmark.blob)):

@@ -18,7 +18,7 @@ from ledger import benchmark as benchmark_file
 from ledger import workspace as workspaces
 from ledger.benchmark import BenchmarkFile
 from ledger.plain_text import neutral
-from ledger.run import State
+from ledger.run import Role, State
 from ledger.workloads.fields import MOST_REPEATS
 
 ENGINES = {"local": LocalEngine}
@@ -34,6 +34,11 @@ ENGINES = {"local": LocalEngine}
     "--profiled", type=click.IntRange(0, MOST_REPEATS), help="Profiled launches of each stack, instead of the file's."
 )
 @click.option("--profile", metavar="NAME", help="A named short form in the file, such as `demo`.")
+@click.option(
+    "--interventions",
+    is_flag=True,
+    help="Launch the tests of explanations that the file declares: both stacks as they are, and the changed one.",
+)
 @click.option("--engine", type=click.Choice(list(ENGINES)), default="local", show_default=True, help="Where to launch.")
 @click.option("--retry-failed", is_flag=True, help="Launch failed trials again.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and launch nothing.")
@@ -52,6 +57,7 @@ def command(
     repeats: int | None,
     profiled: int | None,
     profile: str | None,
+    interventions: bool,
     engine: str,
     retry_failed: bool,
     dry_run: bool,
@@ -67,7 +73,7 @@ def command(
     """
     workspace = workspaces.find()
     file = benchmark_file.read(workspace.find_benchmark(benchmark), profile)
-    options = batch.Options(stacks, repeats, profiled, retry_failed, not no_commit)
+    options = batch.Options(stacks, repeats, profiled, retry_failed, not no_commit, interventions)
     if dry_run:
         plan = batch.make_plan(workspace, file, options)
         for warning in plan.warnings:
@@ -86,15 +92,17 @@ def _print_plan(plan: Plan, file: BenchmarkFile, workspace: workspaces.Workspace
         click.echo(json.dumps(plan.to_json(created_at=""), indent=2))
         return
     if plan.launches:
-        click.echo(f"{'order':>5}  {'stack':<24} {'role':<9} {'repeat':>6}  trial key")
+        click.echo(f"{'order':>5}  {'stack':<24} {'role':<12} {'repeat':>6}  trial key")
     for order, trial in enumerate(plan.launches, 1):
-        click.echo(f"{order:>5}  {trial.stack_name:<24} {trial.role:<9} {trial.repeat:>6}  {trial.trial_key}")
+        change = f"  {trial.arm.label}" if trial.arm else ""
+        click.echo(f"{order:>5}  {trial.stack_name:<24} {trial.role:<12} {trial.repeat:>6}  {trial.trial_key}{change}")
     _print_excluded(plan)
     click.echo(f"{len(plan.launches)} to launch, {len(plan.excluded)} excluded, {len(plan.settled)} sealed already")
     if plan.launches:
         click.echo(_expected(plan, file, SealedRuns(workspace.evidence, file.benchmark.name)))
-    for line in pilot.notes(workspace, file.benchmark):
-        click.echo(line)
+    if not any(trial.role is Role.INTERVENTION for trial in plan.launches):
+        for line in pilot.notes(workspace, file.benchmark):
+            click.echo(line)
 
 
 def _expected(plan: Plan, file: BenchmarkFile, sealed: SealedRuns) -> str:
@@ -104,8 +112,8 @@ def _expected(plan: Plan, file: BenchmarkFile, sealed: SealedRuns) -> str:
     for run in sealed.all():
         if run.workload_digest == plan.workload_digest:
             took = datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)
-            seen.setdefault((run.stack, run.role), []).append(took.total_seconds())
-    known = [seen[key] for each in plan.launches if (key := (each.stack_name, each.role)) in seen]
+            seen.setdefault((run.stack, _alike(run.role)), []).append(took.total_seconds())
+    known = [seen[key] for each in plan.launches if (key := (each.stack_name, _alike(each.role))) in seen]
     expected = sum(sum(times) / len(times) for times in known)
     unknown = len(plan.launches) - len(known)
     words = (
@@ -116,6 +124,11 @@ def _expected(plan: Plan, file: BenchmarkFile, sealed: SealedRuns) -> str:
         count = f"{unknown} launch{'es' if unknown != 1 else ''} never made before"
         words.append(f"{count}: time unknown, the limit is {limit:g} s each (at most {most:.0f} min)")
     return "; ".join(words)
+
+
+def _alike(role: Role) -> Role:
+    """The role whose launches take as long: a test of an explanation does the work of a timed launch."""
+    return Role.TIMED if role is Role.INTERVENTION else role
 
 
 def _print_excluded(plan: Plan) -> None:

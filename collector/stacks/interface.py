@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ledger.benchmark import Benchmark, Stack
-from ledger.run import Reason, Role
+from ledger.run import Arm, Reason, Role
 from ledger.yaml_file import Location
 
 
@@ -55,6 +55,13 @@ class Trial(Job):
     repeat: int
     """Counts from 1 within stack and role."""
     trial_key: str
+    arm: Arm | None = field(default=None, kw_only=True)
+    """Which launch of an intervention it is."""
+
+    @property
+    def label(self) -> str:
+        """`eager timed 3`, or `eager fewer-launches changed 3`."""
+        return f"{self.stack_name} {self.arm.label if self.arm else self.role} {self.repeat}"
 
 
 @dataclass(frozen=True)

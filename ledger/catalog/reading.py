@@ -184,6 +184,8 @@ def _run_row(folder: RunFolder, run: Run) -> Row:
         "blob": run.benchmark.blob,
         "duplicate_of_attempt": run.duplicate_of_attempt,
         "adapter": run.adapter,
+        "intervention": run.arm.intervention if run.arm else None,
+        "changed": run.arm.changed if run.arm else None,
     }
 
 

@@ -25,7 +25,9 @@ CREATE TABLE runs (
     commit VARCHAR,
     blob VARCHAR,
     duplicate_of_attempt BOOLEAN NOT NULL,
-    adapter VARCHAR NOT NULL
+    adapter VARCHAR NOT NULL,
+    intervention VARCHAR,
+    changed BOOLEAN
 );
 COMMENT ON TABLE runs IS 'Every sealed run folder, one row a trial that was launched, set aside or not.';
 COMMENT ON COLUMN runs.run_id IS 'First 16 hex digits of the manifest''s sha256: names the run for ever.';
@@ -52,6 +54,8 @@ COMMENT ON COLUMN runs.commit IS 'Git commit of the benchmark file; NULL when it
 COMMENT ON COLUMN runs.blob IS 'Git blob of the benchmark file; NULL when it was not committed.';
 COMMENT ON COLUMN runs.duplicate_of_attempt IS 'True when another process ran the same trial at the same time: never counted.';
 COMMENT ON COLUMN runs.adapter IS 'The adapter that launched the stack.';
+COMMENT ON COLUMN runs.intervention IS 'Name of the intervention that the launch is part of; NULL for any other role.';
+COMMENT ON COLUMN runs.changed IS 'Whether it ran with the intervention''s change, or as it is, beside it; NULL for any other role.';
 
 CREATE TABLE metrics (
     run_id VARCHAR NOT NULL,

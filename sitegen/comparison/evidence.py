@@ -60,6 +60,10 @@ class TrialRun:
     blob: str | None
     workload_digest: str
     environment_digest: str
+    intervention: str | None
+    """Which test of an explanation it is part of; None for any other role."""
+    changed: bool | None
+    """Whether it ran with that intervention's change."""
     set_aside: str | None
     """Why the run does not count (`retracted: wrong clock`); None when it does."""
     measured: tuple[Measured, ...] = field(repr=False, default=())

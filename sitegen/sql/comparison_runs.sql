@@ -2,7 +2,7 @@
 SELECT
     r.run_id, r.trial_key, r.stack, r.role, r.repeat, r.attempt, r.launch_order, r.state, r.reason, r.detail,
     r.started_at, r.host, r.path, r.workload_digest, r.environment_digest, r.batch, r.profile, r.commit, r.blob,
-    r.adapter,
+    r.adapter, r.intervention, r.changed,
     s.cause || CASE WHEN coalesce(s.why, '') = '' THEN '' ELSE ': ' || s.why END AS set_aside
 FROM runs AS r
 LEFT JOIN set_aside AS s USING (run_id)
