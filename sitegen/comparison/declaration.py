@@ -52,12 +52,12 @@ def declaration(selection: Selection, now: Benchmark, comparison: Comparison, fo
     if first is None or folder is None:
         return Declaration(now, comparison, first)
     try:
-        then = _sealed(RunFolder(folder / first.path), first.profile)
+        then = sealed_benchmark(RunFolder(folder / first.path), first.profile)
     except (StackproofError, UnicodeDecodeError) as error:
         what = error.what if isinstance(error, StackproofError) else "it is not UTF-8 text"
         return Declaration(now, comparison, first, unreadable=what)
     changes = tuple(_changes(then, now, comparison))
-    old = _find(then, comparison)
+    old = find_pair(then, comparison)
     told = old or comparison
     kept = comparison.model_copy(
         update={
@@ -95,7 +95,8 @@ def limit_line(metric: str, limit: Limit, benchmark: Benchmark) -> str:
     return f"{metric} {limit_text(limit, unit_of(metric, benchmark))}"
 
 
-def _sealed(folder: RunFolder, profile: str | None) -> Benchmark:
+def sealed_benchmark(folder: RunFolder, profile: str | None) -> Benchmark:
+    """The benchmark as a run sealed it. Raises StackproofError, UnicodeDecodeError."""
     text, name = folder.bytes("benchmark.yaml").decode(), Path("benchmark.yaml")
     try:
         return benchmark_file.parse(text, name, profile).benchmark
@@ -112,7 +113,7 @@ def _sealed(folder: RunFolder, profile: str | None) -> Benchmark:
 
 def _changes(then: Benchmark, now: Benchmark, comparison: Comparison) -> Iterator[Changed]:
     """Every declared field of the judgement that the file has changed since."""
-    old = _find(then, comparison)
+    old = find_pair(then, comparison)
     if old is None:
         yield Changed("comparison_changed", "this comparison", NOT_DECLARED, f"threshold {share(comparison.threshold)}")
     elif old.baseline != comparison.baseline:
@@ -150,7 +151,7 @@ def _limit_words(metric: str, limits: Iterable[dict[str, Limit]], benchmark: Ben
             yield f"{each.operator} {each.bound:.12g}" if alike else limit_text(each, unit_of(metric, benchmark))
 
 
-def _find(benchmark: Benchmark, comparison: Comparison) -> Comparison | None:
+def find_pair(benchmark: Benchmark, comparison: Comparison) -> Comparison | None:
     """The comparison of these two stacks, whichever of them is the baseline; the same way round first."""
     pair = {comparison.baseline, comparison.candidate}
     found = [each for each in benchmark.comparisons if {each.baseline, each.candidate} == pair]

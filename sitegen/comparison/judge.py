@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from sitegen.comparison import (
     downgrades,
     effect,
     envelope,
+    interventions,
     items,
     readiness,
     request_accounting,
@@ -93,20 +95,19 @@ def judge_evidence(
     benchmark, threshold = declared.benchmark, declared.comparison.threshold
     objective = benchmark.envelope.objective
     wrong_way = decision.asks_for_the_worse(objective, benchmark)
-    found = effect.effect(selection, objective.metric, objective.minimise is not None, benchmark)
+    facts = _facts(selection, benchmark, declared.comparison)
+    found, fields, account = facts.effect, facts.fields, facts.accounting
     differ = effect.definitions_differ(selection, objective.metric)
     limits = envelope.check_limits(selection, benchmark)
-    fields = comparability.line_up(
-        selection.baseline,
-        selection.candidate,
-        benchmark.workload.kind,
-        declared.comparison.intended,
-        declared.comparison.held,
-    )
     outcome = decision.decide(selection, found, limits, fields, threshold, differ or wrong_way)
-    total = _total(selection, benchmark)
-    account = _account(selection, benchmark, total)
-    compared = items.compare(selection)
+    tested = interventions.predictions(
+        known,
+        now,
+        comparison,
+        facts,
+        lambda moment: _facts(selection.before(moment), benchmark, declared.comparison),
+        folder,
+    )
     counted = counts.count_trials(selection)
     cited = _cited(selection)
     broken = _broken(known, cited, folder)
@@ -119,6 +120,8 @@ def judge_evidence(
             limits=limits,
             fields=fields,
             accounting=account,
+            claims=facts.claims,
+            predictions=tested,
             counts=counted,
             threshold=threshold,
             definitions_differ=differ,
@@ -149,9 +152,26 @@ def judge_evidence(
         unsuccessful=counts.unsuccessful(selection),
         evidence=tuple(run.run_id for run in cited),
         left_out=selection.left_out,
-        items=compared,
-        claims=claims.claims(Facts(selection, benchmark, found, total, account, fields, compared)),
+        items=facts.items,
+        claims=interventions.withdraw(facts.claims, tested),
+        predictions=tested,
     )
+
+
+def _facts(selection: Selection, benchmark: Benchmark, comparison: Comparison) -> Facts:
+    """What can be found in the selected runs without deciding anything, and the claims that rules make of it."""
+    objective, kind = benchmark.envelope.objective, benchmark.workload.kind
+    total = _total(selection, benchmark)
+    facts = Facts(
+        selection=selection,
+        benchmark=benchmark,
+        effect=effect.effect(selection, objective.metric, objective.minimise is not None, benchmark),
+        total=total,
+        accounting=_account(selection, benchmark, total),
+        fields=comparability.line_up(*selection.sides, kind, comparison.intended, comparison.held),
+        items=items.compare(selection),
+    )
+    return replace(facts, claims=claims.claims(facts))
 
 
 def _in_requests(selection: Selection) -> bool:

@@ -44,6 +44,10 @@ class Planner:
         """Twice as many profiled launches as were made."""
         return self._ensure(Role.PROFILED, max(1, 2 * self.made(Role.PROFILED)))
 
+    def interventions(self) -> str:
+        """The tests of explanations that the file declares."""
+        return self._command("--interventions")
+
     def made(self, role: Role) -> int:
         """The highest repeat of a role that was launched on either side."""
         return max((run.repeat for side in self.selection.sides for run in side.runs if run.role is role), default=0)

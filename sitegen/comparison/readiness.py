@@ -11,9 +11,10 @@ from sitegen.comparison.decision import Outcome, is_unequal
 from sitegen.comparison.downgrades import unequal_tuning
 from sitegen.comparison.effect import LEAST_LAUNCHES
 from sitegen.comparison.envelope import counted
+from sitegen.comparison.explanation import Claim, Fate, Prediction
 from sitegen.comparison.next_run import Planner
 from sitegen.comparison.selection import Selection
-from sitegen.comparison.sentence import judged_text, wrong_way_text
+from sitegen.comparison.sentence import judged_text, prediction_text, wrong_way_text
 from sitegen.comparison.verdict import (
     Accounting,
     Count,
@@ -44,6 +45,9 @@ class Findings:
     limits: tuple[LimitCheck, ...]
     fields: tuple[FieldComparison, ...]
     accounting: Accounting
+    claims: tuple[Claim, ...]
+    """The claim that accounts for most first, also where a test refuted it."""
+    predictions: tuple[Prediction, ...]
     counts: tuple[Count, ...]
     threshold: float
     definitions_differ: bool
@@ -213,6 +217,8 @@ def _explanation(findings: Findings) -> Iterable[Gap]:
     if findings.outcome.decision is not Decision.WINS or findings.outcome.reason:
         return
     found = findings.accounting
+    if _refuted(findings) or any(map(_explains, findings.predictions)):
+        return
     if found.explained_share is None:
         text = f"where the difference lies is not known: {found.absent}"
         yield Gap(Note("explanation_missing", text), *_trace_next(findings))
@@ -220,7 +226,12 @@ def _explanation(findings: Findings) -> Iterable[Gap]:
         explained, needed = share(found.explained_share), share(LEAST_EXPLAINED)
         text = f"the traces explain {explained} of the difference, {needed} are needed"
         runs, profiler = found.baseline_runs + found.candidate_runs, _profilers_part(findings)
-        if profiler:
+        if any(map(_would_explain, findings.predictions)):
+            yield Gap(
+                Note("explanation_incomplete", f"{text}{f'; {profiler}' if profiler else ''}", runs),
+                findings.runs.interventions(),
+            )
+        elif profiler:
             step = (
                 "no further launch of this work tells more. Give each step more work (a larger micro-batch, longer "
                 "sequences), so that the profiler's cost for each operator weighs less, or decide without knowing why"
@@ -228,6 +239,34 @@ def _explanation(findings: Findings) -> Iterable[Gap]:
             yield Gap(Note("explanation_incomplete", f"{text}; {profiler}", runs), step=step)
         else:
             yield Gap(Note("explanation_incomplete", text, runs), findings.runs.more_profiled())
+
+
+def _refutation(findings: Findings) -> Iterable[Gap]:
+    """A win whose leading claim a test refuted is not understood, however well the parts add up."""
+    if findings.outcome.decision is not Decision.WINS or findings.outcome.reason:
+        return
+    for each in _refuted(findings):
+        text = f"the claim that accounts for most ({each.claim}) is withdrawn, by {each.name}: {prediction_text(each)}"
+        step = "declare another intervention, of what else may cause it, or decide without knowing why"
+        yield Gap(Note("explanation_refuted", text, each.evidence), step=step)
+
+
+def _refuted(findings: Findings) -> list[Prediction]:
+    """The tests that refuted the leading claim."""
+    leading = next((claim.code for claim in findings.claims if claim.share is not None), None)
+    return [each for each in findings.predictions if each.fate is Fate.REFUTED and each.claim == leading]
+
+
+def _explains(prediction: Prediction) -> bool:
+    """Whether a cause was taken away, and enough of the difference went with it."""
+    found = prediction.observed
+    return prediction.fate is Fate.FULFILLED and found is not None and found.share >= LEAST_EXPLAINED
+
+
+def _would_explain(prediction: Prediction) -> bool:
+    """Whether a test that was not run predicts enough to explain the difference."""
+    found = prediction.predicted
+    return prediction.fate is Fate.NOT_RUN and found is not None and found.share >= LEAST_EXPLAINED
 
 
 def _trace_next(findings: Findings) -> tuple[str | None, str | None]:
@@ -280,4 +319,5 @@ _RULES: tuple[Callable[[Findings], Iterable[Gap]], ...] = (
     _interval,
     _tuning,
     _explanation,
+    _refutation,
 )

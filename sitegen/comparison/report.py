@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sitegen import format
-from sitegen.comparison.sentence import judged_text, ratio_text
+from sitegen.comparison.sentence import judged_text, prediction_text, ratio_text
 from sitegen.comparison.verdict import Accounting, Decision, FieldComparison, Note, Sameness, Verdict
 
 SCHEMA = 1
@@ -30,6 +30,27 @@ LEAST_CELL = 10
 def to_json(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     """Plain JSON data: {schema, verdicts}, each verdict with the fields of `sitegen.comparison.verdict.Verdict`."""
     return {"schema": SCHEMA, "verdicts": [_verdict_json(verdict) for verdict in verdicts]}
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of `to_json`; further fields may be added to any object within one number of the schema."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 (slow to import)
+
+    verdict = TypeAdapter(Verdict).json_schema(mode="serialization", ref_template="#/$defs/{model}")
+    definitions = verdict.pop("$defs")
+    verdict.pop("title", None)
+    part = definitions["Part"]
+    part["properties"]["difference"] = {
+        "anyOf": [{"type": "number"}, {"type": "null"}],
+        "description": "Candidate minus baseline, seconds.",
+    }
+    part["required"] = [*part["required"], "difference"]
+    return {
+        "type": "object",
+        "required": ["schema", "verdicts"],
+        "properties": {"schema": {"const": SCHEMA}, "verdicts": {"type": "array", "items": verdict}},
+        "$defs": definitions,
+    }
 
 
 def _verdict_json(verdict: Verdict) -> dict[str, Any]:
@@ -58,6 +79,7 @@ def to_text(verdict: Verdict) -> str:
         _time(verdict),
         _cost(verdict),
         _claims(verdict),
+        _predictions(verdict),
         _items(verdict),
         _trials(verdict),
         _notes("Left out", verdict.left_out),
@@ -203,8 +225,17 @@ def _claims(verdict: Verdict) -> list[str]:
     """Why: each claim, and what would refute it."""
     lines = ["Why (accounts for, not yet: causes)"] if verdict.claims else []
     for claim in verdict.claims:
-        lines += _wrapped(claim.text, "- ")
+        lines += _wrapped(f"{'withdrawn, as a test refuted it: ' if claim.withdrawn else ''}{claim.text}", "- ")
         lines += _wrapped(f"wrong if {claim.refuted_by}", "    ")
+    return lines
+
+
+def _predictions(verdict: Verdict) -> list[str]:
+    """Tests of claims: what was changed, what was predicted, what was seen."""
+    lines = ["Tests of these claims"] if verdict.predictions else []
+    for each in verdict.predictions:
+        lines += _wrapped(f"{each.name}, of {each.claim}: {each.stack} with {each.change}", "- ")
+        lines += _wrapped(prediction_text(each), "    ")
     return lines
 
 

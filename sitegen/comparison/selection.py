@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ledger.benchmark import BenchmarkFile, Comparison
 from ledger.run import Role, State
@@ -59,11 +59,18 @@ class Selection:
         """Baseline, candidate."""
         return self.baseline, self.candidate
 
+    def before(self, moment: str) -> Selection:
+        """The same with nothing but the runs that had started before `moment`."""
+        sides = [replace(side, runs=tuple(run for run in side.runs if run.started_at < moment)) for side in self.sides]
+        return replace(self, baseline=sides[0], candidate=sides[1])
+
 
 def select(evidence: Evidence, file: BenchmarkFile, comparison: Comparison) -> Selection:
-    """The runs to judge `comparison` by."""
+    """The runs to judge `comparison` by: tests of its explanations are not among them."""
+    planned = tuple(row for row in evidence.plans if row.role is not Role.INTERVENTION)
+    evidence = replace(evidence, plans=planned)
     stacks = (comparison.baseline, comparison.candidate)
-    concerned = [run for run in evidence.runs if run.stack in stacks]
+    concerned = [run for run in evidence.runs if run.stack in stacks and run.role is not Role.INTERVENTION]
     digest, profile = _workload(evidence, file, stacks)
     sides, left_out = [], []
     for stack in stacks:

@@ -8,9 +8,10 @@ from ledger.benchmark import Benchmark
 from ledger.metrics import registry
 from sitegen.comparison.decision import Outcome, is_unequal
 from sitegen.comparison.envelope import never_completes
+from sitegen.comparison.explanation import Closure, Fate, Prediction
 from sitegen.comparison.selection import Selection
 from sitegen.comparison.verdict import Decision, Effect, FieldComparison, LimitCheck, Standing
-from sitegen.format import count, ratio, ratios, share, times, value
+from sitegen.format import count, interval, ratio, ratios, share, times, value
 
 SPEED = frozenset({"step_time", "tokens_per_second"})
 """Objectives of which `trains 1.4 times as fast` is the plain meaning."""
@@ -98,6 +99,31 @@ def swapped(effect: Effect) -> Effect:
         title=effect.title,
         judged=replace(judged, low=1 / judged.high, high=1 / judged.low) if (judged := effect.judged) else None,
     )
+
+
+def prediction_text(prediction: Prediction) -> str:
+    """What a test was to show, what it showed, and what follows."""
+    predicted = _closure(prediction.predicted)
+    should = f"{predicted} of the difference should close" if predicted else "nothing was predicted"
+    rounds = f"in {count(len(prediction.rounds), 'round')}"
+    did = f"{_closure(prediction.observed)} closed {rounds}" if prediction.observed else "no round is complete"
+    match prediction.fate:
+        case Fate.NOT_RUN:
+            return f"not run yet: {should}"
+        case Fate.FULFILLED:
+            causes = share(min(prediction.observed.share, 1.0)) if prediction.observed else ""
+            return f"fulfilled: {should}, and {did}. What was taken away causes {causes} of it"
+        case Fate.REFUTED:
+            return f"refuted: {should}, and {did}, which is less than half of it"
+        case Fate.UNDECIDED:
+            return f"undecided: {should}, {did}; {prediction.why}"
+
+
+def _closure(found: Closure | None) -> str:
+    if found is None:
+        return ""
+    bounds = f" (95 % interval {interval(found.low, found.high, 'share')})" if found.low is not None else ""
+    return f"{share(found.share)}{bounds}"
 
 
 def judged_text(effect: Effect) -> str | None:

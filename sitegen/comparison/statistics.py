@@ -110,6 +110,55 @@ def unpaired_ratio(
     return _exponential(welch_interval([math.log(v) for v in first], [math.log(v) for v in second], confidence))
 
 
+def paired_ratio_of_means(pairs: Sequence[tuple[float, float]]) -> Interval | NoInterval:
+    """mean(first) / mean(second) with Fieller's 95 % interval; the two values of a pair were measured together."""
+    if not pairs:
+        return NoInterval("no value")
+    top, bottom = [first for first, _ in pairs], [second for _, second in pairs]
+    n, means = len(pairs), (fmean(top), fmean(bottom))
+    if n < 2:
+        return _ratio_alone(*means, "one pair has no spread")
+    together = math.fsum((a - means[0]) * (b - means[1]) for a, b in pairs) / (n - 1) / n
+    return _fieller(*means, _variance(top, means[0]) / n, together, _variance(bottom, means[1]) / n, n - 1)
+
+
+def ratio_of_differences(
+    top: tuple[Sequence[float], Sequence[float]], bottom: tuple[Sequence[float], Sequence[float]]
+) -> Interval | NoInterval:
+    """(mean(top[0]) - mean(top[1])) / the same of `bottom`, with Fieller's 95 % interval.
+
+    The four groups are taken as measured apart from each other; the smallest gives the degrees of freedom, which errs
+    on the safe side.
+    """
+    groups = (*top, *bottom)
+    if not all(groups):
+        return NoInterval("a side has no value")
+    differences = fmean(top[0]) - fmean(top[1]), fmean(bottom[0]) - fmean(bottom[1])
+    least = min(map(len, groups))
+    if least < 2:
+        return _ratio_alone(*differences, "one value has no spread")
+    spread = [math.fsum(_variance(each, fmean(each)) / len(each) for each in pair) for pair in (top, bottom)]
+    return _fieller(*differences, spread[0], 0.0, spread[1], least - 1)
+
+
+def _ratio_alone(top: float, bottom: float, why: str) -> NoInterval:
+    return NoInterval(why, top / bottom if bottom else None)
+
+
+def _fieller(
+    top: float, bottom: float, top_variance: float, covariance: float, bottom_variance: float, degrees: float
+) -> Interval | NoInterval:
+    """Bounds of top / bottom: all ratios r for which top - r bottom may be zero. Variances are those of the means."""
+    if top_variance == bottom_variance == 0:
+        return _ratio_alone(top, bottom, "all values are equal, so their spread is unknown")
+    t = _t_quantile(degrees, CONFIDENCE) ** 2
+    a, b, c = bottom**2 - t * bottom_variance, top * bottom - t * covariance, top**2 - t * top_variance
+    if a <= 0:
+        return _ratio_alone(top, bottom, "the difference to divide by may be zero")
+    half = math.sqrt(max(b * b - a * c, 0.0))
+    return Interval(top / bottom, (b - half) / a, (b + half) / a)
+
+
 def geometric_mean(values: Sequence[float]) -> float:
     """Geometric mean of positive values."""
     return math.exp(fmean(math.log(value) for value in values))

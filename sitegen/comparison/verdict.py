@@ -9,6 +9,7 @@ import enum
 from dataclasses import dataclass, field
 
 from ledger.run import Role
+from sitegen.comparison.explanation import Claim, Prediction
 
 
 class Decision(enum.StrEnum):
@@ -266,38 +267,6 @@ class Accounting:
 
 
 @dataclass(frozen=True)
-class ClaimNumber:
-    """A metric of both sides that a claim rests on."""
-
-    metric: str
-    title: str
-    unit: str
-    baseline: float
-    candidate: float
-
-
-@dataclass(frozen=True)
-class Claim:
-    """Why the sides differ, in a sentence that a rule made from numbers."""
-
-    code: str
-    """`input_wait`: which rule."""
-    text: str
-    share: float | None
-    """Of the measured difference that lies in it; above 1 where other parts move the other way. None where it is none
-    that has a share."""
-    seconds: float | None
-    """The same in seconds."""
-    numbers: tuple[ClaimNumber, ...]
-    refuted_by: str
-    """What would have to be observed for it to be wrong."""
-    intervention: str | None
-    """What would take the cause away, so that the claim can be tested; None where nothing can."""
-    evidence: tuple[str, ...]
-    """Run ids."""
-
-
-@dataclass(frozen=True)
 class Count:
     """planned = completed + failed + excluded (+ missing, while the batch is unfinished)."""
 
@@ -386,4 +355,6 @@ class Verdict:
     items: ItemComparison | None = None
     """Results item by item, where the work has items."""
     claims: tuple[Claim, ...] = ()
-    """Why the sides differ, the claim that accounts for most first."""
+    """Why the sides differ, the claim that accounts for most first; withdrawn ones last."""
+    predictions: tuple[Prediction, ...] = ()
+    """The tests of these claims, those that are declared and not run yet too."""

@@ -132,6 +132,7 @@ def _queries(verdict: Verdict) -> dict[str, str]:
     names = ", ".join(f"'{part.id}'" for part in verdict.accounting.parts)
     claimed = ", ".join(f"'{name}'" for name in dict.fromkeys(n.metric for c in verdict.claims for n in c.numbers))
     limits = ", ".join(f"'{check.metric}'" for check in verdict.limits)
+    tested = next((each.metric for each in verdict.predictions), "")
     queries = {
         "launches": f"SELECT run_id, stack, repeat, launch_order, value, missing_reason {joined} {stacks} "
         f"AND role = 'timed' AND metric = '{verdict.effect.metric}' ORDER BY started_at",
@@ -146,6 +147,8 @@ def _queries(verdict: Verdict) -> dict[str, str]:
         "GROUP BY ALL ORDER BY ALL",
         "claims": f"SELECT stack, role, metric, rank, avg(value) AS mean {joined} {stacks} AND state = 'completed' "
         f"AND metric IN ({claimed}) GROUP BY ALL ORDER BY ALL",
+        "tests": f"SELECT intervention, repeat, stack, changed, value, run_id {joined} {stacks} "
+        f"AND role = 'intervention' AND metric = '{tested}' ORDER BY intervention, started_at",
         "trials": f"SELECT run_id, stack, role, repeat, state, reason, detail FROM runs WHERE {stacks} "
         "ORDER BY started_at",
         "plans": f"SELECT stack, role, repeat, state, reason, install FROM plans WHERE {stacks} ORDER BY created_at",

@@ -13,7 +13,18 @@ from sitegen import site_folder
 from sitegen.comparison import judge_all
 from sitegen.comparison.judge import rank_all
 from sitegen.comparison.verdict import Verdict
-from sitegen.pages import benchmark, comparison, evidence, glossary, handwritten, home, run, snapshot, traces
+from sitegen.pages import (
+    benchmark,
+    comparison,
+    evidence,
+    glossary,
+    handwritten,
+    home,
+    predictions,
+    run,
+    snapshot,
+    traces,
+)
 from sitegen.pages.tree import Tree
 from sitegen.templates import ASSETS
 
@@ -61,6 +72,9 @@ def write(workspace: Workspace, target: Path, docs: Path | None = None, title: s
     names = [ranking.benchmark for ranking in rankings]
     for ranking in rankings:
         tree.text(benchmark.path(ranking.benchmark), benchmark.page(ranking, verdicts))
+    tested = predictions.page(verdicts)
+    if tested is not None:
+        tree.text(predictions.PATH, tested)
     tree.text("evidence.md", evidence.page(facts))
     tree.text("glossary.md", glossary.page(facts))
     known = {row["run_id"] for row in facts.tables["runs"]}
@@ -94,6 +108,7 @@ def _navigation(docs: Path, names: list[str], verdicts: list[Verdict]) -> list[A
     return [
         {"Overview": FIRST},
         *([{"Benchmarks": [{name: pages} for name, pages in groups.items()]}] if groups else []),
+        *([{"Predictions": predictions.PATH}] if any(verdict.predictions for verdict in verdicts) else []),
         {"Evidence": "evidence.md"},
         {"Glossary": "glossary.md"},
         *written,

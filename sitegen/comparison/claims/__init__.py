@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from sitegen.comparison.claims import serving, steps, worth
 from sitegen.comparison.claims.facts import Facts
-from sitegen.comparison.verdict import Claim
+from sitegen.comparison.explanation import Claim
 
 Rule = Callable[[Facts], Iterable[Claim]]
 

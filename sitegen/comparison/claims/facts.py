@@ -10,9 +10,10 @@ from ledger.benchmark import Benchmark
 from ledger.run import Role, State
 from sitegen.comparison.accounting import CRITICAL_RANK
 from sitegen.comparison.evidence import TrialRun
+from sitegen.comparison.explanation import Claim, ClaimNumber
 from sitegen.comparison.meaning import metric_of, title_of
 from sitegen.comparison.selection import Selection
-from sitegen.comparison.verdict import Accounting, Claim, ClaimNumber, Effect, FieldComparison, ItemComparison, Part
+from sitegen.comparison.verdict import Accounting, Effect, FieldComparison, ItemComparison, Part
 
 MATTERS = 0.1
 """Share of the difference from which a part is worth a claim."""
@@ -32,6 +33,8 @@ class Facts:
     accounting: Accounting
     fields: tuple[FieldComparison, ...]
     items: ItemComparison | None
+    claims: tuple[Claim, ...] = ()
+    """What rules make of all this, the claim that accounts for most first."""
 
     @property
     def names(self) -> tuple[str, str]:
@@ -68,7 +71,7 @@ class Facts:
     def mean(self, side: int, metric: str, role: Role = Role.TIMED) -> float | None:
         """Mean of a metric over a side's completed launches of a role; None where one of them has no value."""
         runs = self.runs(side, role)
-        values = [_value(run, metric) for run in runs]
+        values = [value_of(run, metric) for run in runs]
         known = [value for value in values if value is not None]
         return fmean(known) if known and len(known) == len(values) else None
 
@@ -102,11 +105,12 @@ class Facts:
         *,
         metrics: Sequence[str],
         refuted_by: str,
-        seconds: float | None = None,
+        parts: Sequence[str] = (),
         intervention: str | None = None,
         role: Role = Role.PROFILED,
     ) -> Claim:
-        """A claim that rests on the launches of a role; `seconds` is what of the difference lies in it."""
+        """A claim that rests on the launches of a role; it accounts for what of the difference lies in `parts`."""
+        seconds = sum(map(self.more, parts)) if parts else None
         numbers = [self.number(metric, role) for metric in metrics]
         return Claim(
             code=code,
@@ -117,9 +121,11 @@ class Facts:
             refuted_by=refuted_by,
             intervention=intervention,
             evidence=tuple(run.run_id for side in (0, 1) for run in self.runs(side, role)),
+            parts=tuple(parts),
         )
 
 
-def _value(run: TrialRun, metric: str) -> float | None:
+def value_of(run: TrialRun, metric: str) -> float | None:
+    """A metric of one launch: of the rank whose parts are shown, or of the whole."""
     row = run.find(metric, rank=CRITICAL_RANK) or run.find(metric)
     return row.value if row else None

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 
 from ledger.run import Role
 from sitegen.comparison.claims.facts import ALIKE, MATTERS, Facts
-from sitegen.comparison.verdict import Claim
+from sitegen.comparison.explanation import Claim
 from sitegen.format import seconds, share, times
 
 SATURATED = 0.95
 """Share of the offered load below which a side does not keep up."""
+QUEUE = ("phase.client_wait", "phase.first_token")
+"""Parts of the time to a result that grow where requests pile up."""
 
 
 def _phase(facts: Facts, name: str) -> float | None:
@@ -38,16 +40,15 @@ def saturated(facts: Facts) -> Iterable[Claim]:
                 f"{facts.names[side]} carries {share(carried)} of the offered load: requests pile up, and its latency "
                 "is that of the queue, not of the server.",
                 metrics=("achieved_load", "request_throughput", "e2e.mean"),
-                seconds=_queue(facts) if facts.slower == side else None,
+                parts=QUEUE if facts.slower == side and _queues(facts) else (),
                 refuted_by="a longer run at this load has no longer latency",
                 intervention="offer both sides a load that both carry",
                 role=Role.TIMED,
             )
 
 
-def _queue(facts: Facts) -> float | None:
-    waits = facts.more("phase.client_wait") + facts.more("phase.first_token")
-    return waits if facts.slower is not None and facts.share_of(waits) >= MATTERS else None
+def _queues(facts: Facts) -> bool:
+    return facts.share_of(sum(map(facts.more, QUEUE))) >= MATTERS
 
 
 def client_wait(facts: Facts) -> Iterable[Claim]:
@@ -61,7 +62,7 @@ def client_wait(facts: Facts) -> Iterable[Claim]:
         f"Requests to {slow} are sent {seconds(more)} later after they are due than those to {fast}; "
         f"{_accounts(facts, more)}.",
         metrics=("phase.client_wait",),
-        seconds=more,
+        parts=("phase.client_wait",),
         refuted_by="a client with more connections or cores sends them in time, and it takes as long",
         intervention="drive the load from another machine, or with more connections",
         role=Role.TIMED,
@@ -90,7 +91,7 @@ def first_token(facts: Facts) -> Iterable[Claim]:
         f"The first token of {slow} comes {seconds(more)} later after the send than that of {fast}, {why}; "
         f"{_accounts(facts, more)}.",
         metrics=("phase.first_token", "ttft.mean", "queue_time.mean"),
-        seconds=more,
+        parts=("phase.first_token",),
         refuted_by="at one request in flight the first token comes as late",
         intervention=todo,
         role=Role.TIMED,
@@ -116,7 +117,7 @@ def decode(facts: Facts) -> Iterable[Claim]:
         f"From its first token to its last {slow} takes {seconds(more)} longer than {fast}: {why}; "
         f"{_accounts(facts, more)}.",
         metrics=("phase.decode", "tpot.mean", "output_token_throughput"),
-        seconds=more,
+        parts=("phase.decode",),
         refuted_by=refuted,
         intervention=todo,
         role=Role.TIMED,

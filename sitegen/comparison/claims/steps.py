@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from ledger.run import Role
 from sitegen.comparison.accounting import INNER
 from sitegen.comparison.claims.facts import ALIKE, MATTERS, Facts
-from sitegen.comparison.verdict import Claim
+from sitegen.comparison.explanation import Claim
 from sitegen.format import seconds, share, times
 
 TRACED = Role.PROFILED
@@ -42,7 +42,7 @@ def input_wait(facts: Facts) -> Iterable[Claim]:
         "input_wait",
         f"{slow} waits {seconds(more)} a step longer for input than {fast} does; {_accounts(facts, more)}.",
         metrics=("input_wait",),
-        seconds=more,
+        parts=("input_wait",),
         refuted_by=f"{slow} stays as slow with input that is in memory before the step begins",
         intervention=f"give {slow} more loader workers, or input that is already in memory",
     )
@@ -62,7 +62,7 @@ def host_bound(facts: Facts) -> Iterable[Claim]:
         f"{slow} does nothing for {seconds(more)} a step more than {fast} while its host prepares work{why}; "
         f"{_accounts(facts, more)}.",
         metrics=("host_gap", "idle", "kernel_launch_gap", "traced_launches"),
-        seconds=more,
+        parts=("host_gap", "idle"),
         refuted_by=f"{slow} gains nothing where its launches are recorded once (graphs, compilation) or made fewer",
         intervention=f"compile {slow}'s step or capture it as a graph, or give each launch more work",
     )
@@ -96,7 +96,7 @@ def communication(facts: Facts) -> Iterable[Claim]:
         f"{slow} communicates {seconds(more)} a step longer than {fast} with nothing else to do: {why}; "
         f"{_accounts(facts, more)}.",
         metrics=("exposed_communication", "peer_wait", "transfer_time", "collective_bytes", "bus_bandwidth"),
-        seconds=more,
+        parts=("exposed_communication",),
         refuted_by=refuted,
         intervention=todo,
     )
@@ -113,7 +113,7 @@ def copies(facts: Facts) -> Iterable[Claim]:
         f"{slow} copies for {seconds(more)} a step longer than {fast} with nothing else to do; "
         f"{_accounts(facts, more)}.",
         metrics=("exposed_copy",),
-        seconds=more,
+        parts=("exposed_copy",),
         refuted_by="pinned memory and copies on a stream of their own leave the step as long",
         intervention=f"pin {slow}'s host memory and copy ahead of use",
     )
@@ -132,7 +132,7 @@ def compute(facts: Facts) -> Iterable[Claim]:
             f"{slow} computes {seconds(more)} a step longer than {fast}, and heat or power held its clocks down in "
             f"{share(throttled)} of the samples; {_accounts(facts, more)}.",
             metrics=("compute", "throttled_share", "average_power"),
-            seconds=more,
+            parts=("compute",),
             refuted_by=f"{slow} stays as slow on a device that nothing throttles",
             intervention="cool the device, or set both sides to the same lower clock",
         )
@@ -142,7 +142,7 @@ def compute(facts: Facts) -> Iterable[Claim]:
             f"{slow} does {times(flops)} times the floating-point work of {fast} in a step, and computes "
             f"{seconds(more)} longer; {_accounts(facts, more)}.",
             metrics=("compute", "traced_flops"),
-            seconds=more,
+            parts=("compute",),
             refuted_by="equal work takes as long",
             intervention="give both sides the same work, or compare work done a second",
         )
@@ -162,7 +162,7 @@ def _slower_class(facts: Facts, more: float, *, equal: bool) -> Claim:
         "slower_class" if named else "slower_compute",
         f"{slow} computes {seconds(more)} a step longer than {fast} {work}, {what}; {_accounts(facts, more)}.",
         metrics=("compute", *((worst,) if named and worst != "compute" else ()), "traced_flops"),
-        seconds=more,
+        parts=("compute",),
         refuted_by=f"{fast}'s kernels of that kind, run in {slow}, take as long",
         intervention=f"run {slow} with {fast}'s kernels of that kind, or the other way round",
     )

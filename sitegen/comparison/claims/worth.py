@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from ledger.run import Role
 from sitegen.comparison.claims.facts import Facts
 from sitegen.comparison.comparability import SETTING
-from sitegen.comparison.verdict import Claim, Sameness
+from sitegen.comparison.explanation import Claim
+from sitegen.comparison.verdict import Sameness
 from sitegen.format import share, times
 
 PRICE, COST, QUALITY = "price", "cost_per_accepted_result", "acceptance_rate"

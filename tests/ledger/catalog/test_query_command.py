@@ -1,4 +1,4 @@
-"""`stackproof query`, `catalog rebuild` and `schema`: formats, saved queries, errors."""
+"""`stackproof query` and `catalog rebuild`: formats, saved queries, errors."""
 
 from __future__ import annotations
 
@@ -262,10 +262,3 @@ def test_rebuild_counts_rows_and_reports_what_it_left_out(evidence: Path, ask: A
     assert bad.return_value == 1
     assert "read 8 run folders" in bad.stdout
     assert bad.stderr.startswith("warning: ")
-
-
-@pytest.mark.parametrize("name", ["benchmark", "run"])
-def test_schema_is_json_schema(ask: Ask, name: str) -> None:
-    schema = json.loads(ask("schema", name).stdout)
-    assert schema["$schema"].startswith("https://json-schema.org/")
-    assert {"benchmark": "workload", "run": "trial_key"}[name] in schema["properties"]

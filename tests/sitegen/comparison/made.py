@@ -55,6 +55,8 @@ def run(stack: str, repeat: int, order: int, step_time: float | None = None, **c
         "blob": "d",
         "workload_digest": declared().benchmark.workload_digest,
         "environment_digest": "e",
+        "intervention": None,
+        "changed": None,
         "set_aside": None,
         "measured": tuple(rows),
         "fields": fields | changes.pop("fields", {}),

@@ -14,6 +14,8 @@ from sitegen.comparison.statistics import (
     NoInterval,
     geometric_mean,
     paired_ratio,
+    paired_ratio_of_means,
+    ratio_of_differences,
     t_interval,
     unpaired_ratio,
     welch_interval,
@@ -52,6 +54,41 @@ def test_five_of_five_launches_do_not_show_99_percent():
     found = wilson_interval(5, 5)
     assert isinstance(found, Interval)
     assert found.low == pytest.approx(0.5655, abs=1e-4)
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=3, max_size=8))
+def test_the_bounds_of_a_ratio_of_means_are_where_a_t_test_turns(pairs: list[tuple[float, float]]):
+    """Fieller: a ratio r is inside when the mean of first - r * second may be zero."""
+    found = paired_ratio_of_means(pairs)
+    if isinstance(found, NoInterval):
+        return
+    for bound in (found.low, found.high):
+        shifted = [first - bound * second for first, second in pairs]
+        assert stats.ttest_1samp(shifted, 0).pvalue == pytest.approx(0.05, rel=1e-3)
+
+
+def test_a_ratio_of_differences_divides_two_instruments_by_hand():
+    # Differences 4 and 8 with variances of the means 1/3 + 1/3 each; t(0.975, 2) = 4.302653, its square 18.51282.
+    found = ratio_of_differences(([9, 10, 11], [5, 6, 7]), ([17, 18, 19], [9, 10, 11]))
+    a, b, c = 64 - 18.51282 * 2 / 3, 32.0, 16 - 18.51282 * 2 / 3
+    half = math.sqrt(b * b - a * c)
+    _same(found, 0.5, (b - half) / a, (b + half) / a)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "why"),
+    [
+        ([], "no value"),
+        ([(1.0, 2.0)], "one pair has no spread"),
+        ([(1.0, 2.0)] * 4, "all values are equal"),
+        ([(1.0, 1.0), (1.1, -1.0), (0.9, 0.1)], "may be zero"),
+        ([(1.0, 0.0), (2.0, 0.0)], "may be zero"),
+    ],
+)
+def test_a_ratio_of_means_without_bounds_says_why(pairs: list[tuple[float, float]], why: str):
+    found = paired_ratio_of_means(pairs)
+    assert isinstance(found, NoInterval)
+    assert why in found.reason
 
 
 def test_a_paired_ratio_is_the_interval_of_log_ratios():

@@ -1,4 +1,4 @@
-"""`stackproof schema`: JSON Schema of the files."""
+"""`stackproof schema`: JSON Schema of the files, and of what `compare` writes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import click
 
 from ledger.commands.output import check_output
 from ledger.durable import storage_errors
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def _benchmark() -> dict[str, Any]:
@@ -25,15 +27,20 @@ def _run() -> dict[str, Any]:
     from ledger.run import Run  # noqa: PLC0415 (as above)
 
     schema = TypeAdapter(Run).json_schema()
-    dialect = "https://json-schema.org/draft/2020-12/schema"
-    return {"title": "stackproof run.json", "$schema": dialect, **_without_title(schema)}
+    return {"title": "stackproof run.json", "$schema": DIALECT, **_without_title(schema)}
 
 
 def _without_title(schema: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key != "title"}
 
 
-SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {"benchmark": _benchmark, "run": _run}
+def _verdict() -> dict[str, Any]:
+    from sitegen.comparison.report import json_schema  # noqa: PLC0415 (as above)
+
+    return {"title": "stackproof verdicts", "$schema": DIALECT, **json_schema()}
+
+
+SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {"benchmark": _benchmark, "run": _run, "verdict": _verdict}
 """{name: the schema}."""
 
 
@@ -41,7 +48,9 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {"benchmark": _benchmark, "ru
 @click.argument("file", type=click.Choice(list(SCHEMAS)), default="benchmark")
 @click.option("--output", type=click.Path(path_type=Path), metavar="PATH", help="Write to PATH instead of printing.")
 def command(file: str, output: Path | None) -> None:
-    """Print the JSON Schema of a benchmark file, or of a run folder's run.json.
+    """Print the JSON Schema of a benchmark file, a run folder's run.json, or verdicts.
+
+    Verdicts are what `stackproof compare --format json` prints.
 
     An editor that knows it completes keys and marks mistakes; with the YAML language server, put this on the file's
     first line: `# yaml-language-server: $schema=benchmark.schema.json`
