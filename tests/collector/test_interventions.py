@@ -39,7 +39,8 @@ def test_each_round_launches_both_sides_and_the_changed_one_and_turns_round(work
     declare(workspace, less=CHANGE)
     code, out, err = stackproof("collect", "tiny", "--interventions")
     assert (code, "9 launched: 9 completed, 0 failed" in out) == (0, True), (out, err)
-    made = [(each.run.stack, each.run.repeat, each.run.arm and each.run.arm.changed) for each in sealed_tests(workspace)]
+    runs = [each.run for each in sealed_tests(workspace)]
+    made = [(run.stack, run.repeat, run.arm and run.arm.changed) for run in runs]
     first = [("slow", 1, False), ("fast", 1, False), ("slow", 1, True)]
     assert made[:6] == [*first, *[(stack, 2, changed) for stack, _, changed in first[::-1]]]
     assert git(workspace, "status", "--porcelain") == ""
