@@ -9,7 +9,7 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 
@@ -82,7 +82,7 @@ def main() -> None:
     except StackproofError as error:
         _fail(error.diagnostics(), error.exit_code)
     except BrokenPipeError:
-        _drop_output()
+        _drop(sys.stdout)
         sys.exit(141)
     except Exception as error:
         _fail_unexpectedly(error)
@@ -104,7 +104,7 @@ def _need_streams() -> None:
 def _fail_unexpectedly(error: Exception) -> NoReturn:
     """The last line of defence: what the system refuses, output or memory that is full, or a fault of ours."""
     if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_FAILS:
-        _drop_output()
+        _drop(sys.stdout)
         what = f"cannot be written ({error.strerror})"
         failure = StorageError(what, where="standard output", todo="free some space, or send it elsewhere")
         _fail(failure.diagnostics(), failure.exit_code)
@@ -122,15 +122,17 @@ def _fail_unexpectedly(error: Exception) -> NoReturn:
 
 
 def _fail(line: str, code: int) -> NoReturn:
-    with contextlib.suppress(OSError):
+    try:
         click.echo(f"error: {neutral(line)}", err=True)
+    except OSError:
+        _drop(sys.stderr)
     sys.exit(code)
 
 
-def _drop_output() -> None:
-    """Nothing more can be printed: let Python's own last flush go nowhere."""
+def _drop(stream: TextIO) -> None:
+    """Nothing more can be printed there: let Python's own last flush, which decides the exit code, go nowhere."""
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

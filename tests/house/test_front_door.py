@@ -71,7 +71,8 @@ def test_a_reader_that_goes_away_ends_it_quietly(evidence: Path) -> None:
 
 def test_without_stdin_or_stderr_it_runs(evidence: Path) -> None:
     assert shell("$S query 'SELECT 1 AS x' --evidence $E --format csv <&- 2>&-", evidence) == (0, b"x\n1\n", "")
-    assert shell("$S verfy 2> /dev/full", evidence)[0] == 2
+    for unbuffered in ("", "1"):
+        assert shell("$S verfy 2> /dev/full", evidence, PYTHONUNBUFFERED=unbuffered)[0] == 2
 
 
 def test_a_query_in_bytes_that_are_no_text(evidence: Path) -> None:

@@ -88,6 +88,6 @@ def mkdocs(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """{path: (content, modification time)} of every file below `folder`."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    """{path: (content, modification time)} of every file below `folder`, but for what Python keeps of its imports."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.parent.name != "__pycache__")
     return {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
