@@ -123,13 +123,15 @@ def _end_all() -> int:
 
 
 def _descendants(root: int) -> set[int]:
-    """Living processes below `root`, read from /proc; zombies do not count."""
+    """Living processes below `root`, read from /proc; a zombie counts while it has threads."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            state, parent = entry.joinpath("stat").read_text().rpartition(")")[2].split()[:2]
-            if state not in "ZX":
-                parents[int(entry.name)] = int(parent)
+            fields = entry.joinpath("stat").read_text().rpartition(")")[2].split()
+            if (
+                fields[0] not in "ZX" or int(fields[17]) > 1
+            ):  # its threads may outlive its first one, and hold its files
+                parents[int(entry.name)] = int(fields[1])
     found: set[int] = set()
     level = {root}
     while level:

@@ -28,13 +28,15 @@ def adopt_strays() -> None:
 
 
 def descendants(besides: Collection[int] = ()) -> set[int]:
-    """Living processes below this one; not those of `besides`, nor what is below them."""
+    """Living processes below this one, zombies while they have threads; not `besides`, nor what is below them."""
     parents = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError, IndexError):
-            state, parent = entry.joinpath("stat").read_text().rpartition(")")[2].split()[:2]
-            if state not in "ZX":
-                parents[int(entry.name)] = int(parent)
+            fields = entry.joinpath("stat").read_text().rpartition(")")[2].split()
+            if (
+                fields[0] not in "ZX" or int(fields[17]) > 1
+            ):  # its threads may outlive its first one, and hold its files
+                parents[int(entry.name)] = int(fields[1])
     found: set[int] = set()
     level = {os.getpid()}
     while level:
