@@ -22,8 +22,6 @@ from ledger.run import Arm, BenchmarkOrigin, Role, trial_key
 from ledger.suggestion import nearest
 
 FORMAT = 1
-MOST_TRIALS = 10_000
-"""Of one plan."""
 
 
 @dataclass(frozen=True)
@@ -72,67 +70,40 @@ class Plan:
         }
 
 
-def make_plan(
-    file: BenchmarkFile,
-    origin: BenchmarkOrigin,
-    sealed: SealedRuns,
-    *,
-    source: Path,
-    stacks: tuple[str, ...] = (),
-    repeats: int | None = None,
-    profiled: int | None = None,
-    retry_failed: bool = False,
-    interventions: bool = False,
-) -> Plan:
+@dataclass(frozen=True)
+class Wish:
+    """What is to be planned, beside the benchmark file."""
+
+    stacks: tuple[str, ...] = ()
+    """All of them when empty."""
+    repeats: int | None = None
+    profiled: int | None = None
+    retry_failed: bool = False
+    purpose: Purpose = Purpose.COMPARISON
+
+
+def make_plan(file: BenchmarkFile, origin: BenchmarkOrigin, sealed: SealedRuns, source: Path, wish: Wish) -> Plan:
     """The plan of one `collect`. Raises InputError for a stack that cannot be planned.
 
-    With `interventions` it holds the tests of explanations, of the comparisons whose two stacks are chosen, instead.
+    While a chosen stack's settings are searched, and its budget lasts, it is the next round of that search. Then it
+    launches each stack with its best settings.
     """
-    chosen = _choose(file, stacks)
-    jobs: dict[Launchable, Job] = {(name, None): make_job(file, name, source) for name in chosen}
-    if interventions:
-        steps = intervention_sequence(file, chosen, repeats)
-    else:
-        steps = [Step(*each) for each in launch_sequence(file, chosen, repeats, profiled)]
-    jobs |= {key: _changed_job(file, *key, source) for step in steps if (key := step.launchable) not in jobs}
-    ready = {key: _ready(file, jobs[key]) for key in dict.fromkeys(step.launchable for step in steps)}
+    chosen = _choose(file, wish.stacks)
     sealed.refresh()
-    launches, excluded, settled = [], [], []
-    for step in steps:
-        prepared = ready[step.launchable]
-        trial = _trial(prepared, step)
-        run_id = sealed.settling(trial.trial_key, retry_failed)
-        missing = prepared.missing
-        if run_id:
-            settled.append(Settled(trial, run_id))
-        elif missing:
-            excluded.append(Excluded(trial, missing))
-        else:
-            launches.append(trial)
-    digest = file.benchmark.workload_digest
-    environments = {name: prepared.environment for (name, _), prepared in ready.items()}
-    return Plan(origin, digest, tuple(launches), tuple(excluded), tuple(settled), environments, tuple(sealed.broken))
-
-
-Launchable = tuple[str, str | None]
-"""A stack as the file has it, or as the intervention named second changes it."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One launch of a sequence."""
-
-    stack: str
-    role: Role
-    repeat: int
-    arm: Arm | None = None
-
-    @property
-    def launchable(self) -> Launchable:
-        """What is launched."""
-        return self.stack, self.arm.intervention if self.arm and self.arm.changed else None
-
-
+    jobs: dict[Launchable, Job] = {(name, None): make_job(file, name, source) for name in chosen}
+    searches = [each for name in chosen if (each := _search(file, jobs[name, None], sealed)) is not None]
+    found = [each.next_trial() for each in searches]
+    steps = [each.step for each in found if each.step is not None]
+    excluded = [row for each in found for row in each.refused]
+    if steps:
+        turn = max(step.repeat for step in steps)
+        steps = list(turned(steps, turn))
+    else:
+        best = {each.job.stack_name: each.chosen for each in searches if each.chosen is not None}
+        file = _tuned(file, searches)
+        jobs = {(name, None): make_job(file, name, source) for name in chosen}
+        if wish.purpose is Purpose.TRANSFER:
+            steps, 
 @dataclass(frozen=True)
 class _Ready:
     """A stack, looked at once for all its launches."""
@@ -169,63 +140,6 @@ def _environment(file: BenchmarkFile, job: Job, adapter: Adapter) -> dict[str, A
         raise file.error(at, f"{named}: no such requirements file", "write it, or mend its name")
     wish = virtual_environment.wanted(path, adapter.repairs)
     return {**found, "packages": {}, "stack_packages": {}, "virtual_environment": wish.to_json()}
-
-
-def launch_sequence(
-    file: BenchmarkFile, stacks: list[str], repeats: int | None, profiled: int | None
-) -> list[tuple[str, Role, int]]:
-    """(stack, role, repeat) in launch order.
-
-    One warm-up each, then timed rounds that run forward and backward in turn (A B B A …), so that drift of the host
-    weighs on all stacks alike, then profiled rounds in the same way, apart from the timed ones.
-    """
-    benchmark = file.benchmark
-    declared = benchmark.stacks
-    timed = {name: repeats or declared[name].repeats or benchmark.repeats.initial for name in stacks}
-    traced = dict.fromkeys(stacks, benchmark.repeats.profiled if profiled is None else profiled)
-    _refuse_too_many(file, len(stacks) + sum(timed.values()) + sum(traced.values()))
-    sequence: list[tuple[str, Role, int]] = []
-    for role, counts in ((Role.WARMUP, dict.fromkeys(stacks, 1)), (Role.TIMED, timed), (Role.PROFILED, traced)):
-        for repeat in range(1, max(counts.values(), default=0) + 1):
-            order = stacks if repeat % 2 else stacks[::-1]
-            wanted = [name for name in order if repeat <= counts[name] and _has_role(file, name, role)]
-            sequence += [(name, role, repeat) for name in wanted]
-    return sequence
-
-
-def intervention_sequence(file: BenchmarkFile, stacks: list[str], repeats: int | None) -> list[Step]:
-    """The launches that test explanations, one intervention after the other.
-
-    Each round launches both stacks as they are and the changed one, every other round backward: what the change does is
-    read off launches of the same minutes.
-    """
-    benchmark = file.benchmark
-    steps: list[Step] = []
-    for comparison in benchmark.comparisons:
-        sides = (comparison.baseline, comparison.candidate)
-        for name, change in comparison.interventions.items() if set(sides) <= set(stacks) else ():
-            arms = [(side, Arm(name, changed=False)) for side in sides] + [(change.stack, Arm(name, changed=True))]
-            for repeat in range(1, (repeats or benchmark.repeats.initial) + 1):
-                order = arms if repeat % 2 else arms[::-1]
-                steps += [Step(stack, Role.INTERVENTION, repeat, arm) for stack, arm in order]
-    if not steps:
-        what = "declares no intervention" + (" between the chosen stacks" if stacks != list(benchmark.stacks) else "")
-        todo = "add `interventions` to one of its comparisons: each changes a stack so that a claim's cause is gone"
-        raise InputError(what, where=str(file.source.path), todo=todo)
-    _refuse_too_many(file, len(steps))
-    return steps
-
-
-def _has_role(file: BenchmarkFile, name: str, role: Role) -> bool:
-    """Whether a stack is launched for `role`: the file says so, and its adapter can do that."""
-    stack = file.benchmark.stacks[name]
-    return role in stack.roles and role in ADAPTERS[stack.adapter].roles
-
-
-def _refuse_too_many(file: BenchmarkFile, count: int) -> None:
-    if count > MOST_TRIALS:
-        what = f"asks for {count} launches, and one plan holds at most {MOST_TRIALS}"
-        raise InputError(what, where=str(file.source.path), todo="plan fewer stacks (--stack) or repeats")
 
 
 def write_plan(plan: Plan, evidence: Path, created_at: str) -> tuple[str, Path]:

@@ -69,4 +69,5 @@ def _trial(setting: trial.Setting, workbench: Workbench, draft: Run) -> Trial:
     if draft.arm is not None and draft.arm.changed:
         file = file.changed(draft.arm.intervention)
     named = (file.benchmark, draft.stack, draft.settings, setting.workspace)
-    return Trial(*named, draft.role, draft.repeat, draft.trial_key, beside=beside, arm=draft.arm)
+    kinds = {"arm": draft.arm, "search": draft.search, "tuned": draft.tuned}
+    return Trial(*named, draft.role, draft.repeat, draft.trial_key, beside=beside, **kinds)

@@ -21,6 +21,7 @@ class SealedRuns:
     benchmark: str
     _seen: set[Path] = field(default_factory=set)
     _runs: dict[str, list[tuple[str, Run]]] = field(default_factory=dict)
+    _folders: dict[str, RunFolder] = field(default_factory=dict)
     void: frozenset[str] = frozenset()
     """Ids of runs that a status record takes out of use."""
     besides: tuple[Path, ...] = ()
@@ -42,6 +43,7 @@ class SealedRuns:
             if run.benchmark.name == self.benchmark:
                 known = self._runs.setdefault(run.trial_key, [])
                 known += [] if any(folder.run_id == each for each, _ in known) else [(folder.run_id, run)]
+                self._folders.setdefault(folder.run_id, folder)
 
     def _unseen(self) -> list[RunFolder]:
         found: list[RunFolder] = []
@@ -65,11 +67,22 @@ class SealedRuns:
     def settling(self, trial_key: str, retry_failed: bool) -> str | None:
         """Id of the run that makes another launch unnecessary, or None: then the trial is still to be launched."""
         for run_id, run in self._runs.get(trial_key, []):
-            if run.duplicate_of_attempt or run_id in self.void or run.outcome.reason is Reason.CANCELLED:
-                continue
-            if run.outcome.state is State.COMPLETED or not retry_failed:
+            if self._counts(run_id, run) and (run.outcome.state is State.COMPLETED or not retry_failed):
                 return run_id
         return None
+
+    def counting(self) -> list[tuple[str, Run]]:
+        """(id, run) of every run that says something about its stack, in the order of their start."""
+        found = [each for runs in self._runs.values() for each in runs if self._counts(*each)]
+        return sorted(found, key=lambda each: (each[1].started_at, each[1].launch_order))
+
+    def folder(self, run_id: str) -> RunFolder:
+        """Where a run that was read is. Raises KeyError."""
+        return self._folders[run_id]
+
+    def _counts(self, run_id: str, run: Run) -> bool:
+        taken_out = run_id in self.void or run.duplicate_of_attempt
+        return not taken_out and run.outcome.reason is not Reason.CANCELLED
 
     def all(self) -> list[Run]:
         """Every run, in no particular order."""

@@ -187,6 +187,8 @@ def _draft(setting: Setting, trial: Trial, order: int, attempt: int, digest: str
         host=host_name(),
         outcome=UNSEEN,
         arm=trial.arm,
+        search=trial.search,
+        tuned=trial.tuned,
     )
 
 

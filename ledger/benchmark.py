@@ -14,6 +14,7 @@ from ledger import benchmark_checks, benchmark_errors
 from ledger.canonical import digest
 from ledger.errors import InputError
 from ledger.schedule import Schedule
+from ledger.search import Search, Space
 from ledger.suggestion import nearest
 from ledger.workloads import Workload
 from ledger.workloads.fields import (
@@ -82,6 +83,8 @@ class Stack(Part):
     description: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
     """Checked by the adapter."""
+    search: Space = Field(default_factory=dict)
+    """Settings to search, with the values that each may take: the best are what the stack is launched with."""
     environment: Environment = Environment()
     memory_limit: Bytes | None = None
     """What one process of the trial may allocate; the launcher sets it."""
@@ -209,6 +212,8 @@ class Benchmark(Part):
     comparisons: tuple[Comparison, ...] = ()
     repeats: Repeats = Repeats()
     timeout: Seconds = 600.0
+    search: Search | None = None
+    """How the stacks' spaces are searched, before anything is compared."""
     schedule: Schedule | None = None
     """When an agent launches again what has a run already."""
     profiles: dict[Name, dict[str, Any]] = Field(default_factory=dict)
@@ -255,7 +260,15 @@ class BenchmarkFile:
                 "environment": stack.environment.model_copy(update={"variables": variables}),
             }
         )
-        stacks = {**self.benchmark.stacks, change.stack: changed}
+        return self._with(change.stack, changed)
+
+    def tuned(self, name: str, settings: dict[str, Any]) -> BenchmarkFile:
+        """The file with `settings` over those of the stack `name`."""
+        stack = self.benchmark.stacks[name]
+        return self._with(name, stack.model_copy(update={"settings": {**stack.settings, **settings}}))
+
+    def _with(self, name: str, stack: Stack) -> BenchmarkFile:
+        stacks = {**self.benchmark.stacks, name: stack}
         return BenchmarkFile(self.source, self.benchmark.model_copy(update={"stacks": stacks}), self.profile)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ledger import quantity
+from ledger import quantity, search
 from ledger.metrics import declared, registry
 from ledger.metrics.registry import Metric
 from ledger.suggestion import nearest
@@ -38,6 +38,7 @@ def problems(benchmark: Benchmark, data: Any) -> Iterator[Problem]:
     yield from _acceptance(benchmark, data)
     yield from _limits(benchmark, data)
     yield from _objective(benchmark)
+    yield from _search(benchmark)
 
 
 def nothing_to_take_away(base: Any, over: Any, at: Location) -> Iterator[Problem]:
@@ -80,6 +81,37 @@ def _interventions(benchmark: Benchmark) -> Iterator[Problem]:
             if change.stack not in {comparison.baseline, comparison.candidate}:
                 what = f"{change.stack!r} is not compared here"
                 yield Problem((*at, "stack"), what, f"write {comparison.baseline} or {comparison.candidate}")
+
+
+def _search(benchmark: Benchmark) -> Iterator[Problem]:
+    declared, stacks = benchmark.search, benchmark.stacks
+    searched = {name: stack.search for name, stack in stacks.items() if stack.search}
+    if declared is None:
+        for name in searched:
+            todo = "add `search: {method: tpe, budget: {trials: 20}}` to the file"
+            yield Problem(("stacks", name, "search"), "nothing says how long it is searched", todo)
+        return
+    if not searched:
+        todo = "add `search: {SETTING: [VALUE, VALUE]}` to each stack that is to be searched"
+        yield Problem(("search",), "no stack names settings to search", todo)
+    for name in declared.budgets:
+        if name not in searched:
+            todo = nearest(name, searched)
+            yield Problem(("search", "budgets", name), f"no stack {name!r} whose settings are searched", todo)
+    for index, row in enumerate(declared.same):
+        for name in row:
+            if name not in stacks:
+                yield Problem(("search", "same", index, name), f"no stack {name!r}", nearest(name, stacks))
+    for name, space in searched.items() if declared.method == "grid" else ():
+        for setting, values in space.items():
+            if isinstance(values, search.Range) and values.step is None:
+                at = ("stacks", name, "search", setting)
+                yield Problem(at, "a range without a step has no grid", "give it a step, or list its values")
+                return
+        points = search.size(space) or 0
+        if points > search.MOST_POINTS:
+            what = f"a grid of {points} points, and {search.MOST_POINTS} are the most"
+            yield Problem(("stacks", name, "search"), what, "use the method tpe or random")
 
 
 def _declared_metrics(benchmark: Benchmark) -> Iterator[Problem]:

@@ -109,6 +109,10 @@ class Limit:
             ">": value > self.bound,
         }[self.operator]
 
+    def excess(self, value: float) -> float:
+        """How far `value` is outside, as a share of the bound (of 1 for a bound of 0); 0 inside."""
+        return 0.0 if self.allows(value) else max(abs(value - self.bound) / (abs(self.bound) or 1.0), 1e-9)
+
     @property
     def is_upper(self) -> bool:
         """True for `<=` and `<`."""

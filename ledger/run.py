@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ledger.canonical import short_digest
@@ -29,6 +29,11 @@ class Role(enum.StrEnum):
     TRANSFER = "transfer"
     INTERVENTION = "intervention"
     REPRODUCTION = "reproduction"
+
+    @property
+    def is_like_timed(self) -> bool:
+        """Whether its launches do exactly what timed ones do, though only those are judged."""
+        return self not in {Role.PROFILED, Role.WARMUP}
 
 
 class Reason(enum.StrEnum):
@@ -82,6 +87,39 @@ class Arm:
 
 
 @dataclass(frozen=True)
+class SearchStep:
+    """What chose the settings of a `search` trial."""
+
+    method: str
+    seed: int
+    space: str
+    """Digest of all that is searched and held: trials with the same one are one tuning path."""
+    number: int
+    """Its place in the tuning path, from 1."""
+    parameters: dict[str, Any]
+    """{setting: value} of what is searched."""
+    chosen_by: str
+    """In words: `TPE, told 12 trials`."""
+    after: tuple[str, ...] = ()
+    """Ids of the runs whose results it knew."""
+
+    @property
+    def label(self) -> str:
+        """`threads=2`."""
+        return ", ".join(f"{name}={value}" for name, value in self.parameters.items())
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Where a trial's settings come from, when a search chose them."""
+
+    stack: str
+    """Whose best settings they are: the trial's own stack, or in a `transfer` trial any."""
+    run_id: str
+    """Of the search trial that was best."""
+
+
+@dataclass(frozen=True)
 class BenchmarkOrigin:
     """Which benchmark file a trial came from; commit and blob are None where the file is not committed."""
 
@@ -89,6 +127,10 @@ class BenchmarkOrigin:
     commit: str | None = None
     blob: str | None = None
     profile: str | None = None
+
+
+_LATER = {"arm": Arm, "search": SearchStep, "tuned": Tuned}
+"""Fields that only some trials have; a run without one does not name it."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +167,10 @@ class Run:
     """True when another process held the claim: sealed, but never counted."""
     arm: Arm | None = None
     """None for a trial of any other role than `intervention`."""
+    search: SearchStep | None = None
+    """None for a trial of any other role than `search`."""
+    tuned: Tuned | None = None
+    """None where the settings are the benchmark file's."""
     format: int = FORMAT
 
     @property
@@ -135,9 +181,7 @@ class Run:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data."""
         data = asdict(self)
-        if self.arm is None:
-            del data["arm"]
-        return data
+        return {name: value for name, value in data.items() if name not in _LATER or value is not None}
 
     @classmethod
     def from_json(cls, data: Any, where: str) -> Run:
@@ -158,7 +202,10 @@ class Run:
             fields["benchmark"] = BenchmarkOrigin(**data["benchmark"])
             fields["outcome"] = Outcome(**outcome)
             fields["role"] = Role(data["role"])
-            fields["arm"] = Arm(**data["arm"]) if data.get("arm") is not None else None
+            for name, kind in _LATER.items():
+                fields[name] = kind(**data[name]) if data.get(name) is not None else None
+            if fields["search"] is not None:
+                fields["search"] = replace(fields["search"], after=tuple(fields["search"].after))
             fields["redactions"] = tuple(data.get("redactions", ()))
             return cls(**fields)
         except (KeyError, TypeError, ValueError) as error:
@@ -180,11 +227,12 @@ def trial_key(
     role: str,
     repeat: int,
     arm: Arm | None = None,
+    tuned_on: str | None = None,
 ) -> str:
     """The identity of a planned launch (rule 1): price, envelope, comments and the number of repeats are outside it.
 
     `digests` holds those of model, dataset and adapter sources; `settings` the resolved ones and the limits set by the
-    launcher.
+    launcher; `tuned_on` is the stack whose best settings a `transfer` trial has.
     """
     return short_digest(
         {
@@ -197,5 +245,6 @@ def trial_key(
             "role": role,
             "repeat": repeat,
             **({} if arm is None else {"arm": asdict(arm)}),
+            **({} if tuned_on is None else {"tuned_on": tuned_on}),
         }
     )

@@ -61,11 +61,29 @@ def _shape_problems(run: Run) -> Iterator[str]:
         yield "arm must say which launch of an intervention it is, and stands in no run of another role"
     elif run.arm and not (isinstance(run.arm.intervention, str) and isinstance(run.arm.changed, bool)):
         yield f"arm is malformed: {data['arm']!r}"
+    yield from _tuning_problems(run)
     if not isinstance(run.settings, dict) or not isinstance(run.absent, dict) or not all(run.absent.values()):
         yield "settings and absent must be mappings, and what is absent has its reason"
     for name, value in (("commit", run.benchmark.commit), ("blob", run.benchmark.blob)):
         if value is not None and not re.fullmatch(_OBJECT, str(value)):
             yield f"benchmark.{name} is no git object: {value!r}"
+
+
+def _tuning_problems(run: Run) -> Iterator[str]:
+    step, tuned = run.search, run.tuned
+    if (step is not None) is not (run.role is Role.SEARCH):
+        yield "search must say what chose the settings of a search trial, and stands in no run of another role"
+    elif step and not (
+        all(isinstance(text, str) for text in (step.method, step.space, step.chosen_by, *step.after))
+        and isinstance(step.number, int)
+        and isinstance(step.parameters, dict)
+        and {*step.parameters} <= {*run.settings}
+    ):
+        yield f"search is malformed: {asdict(step)!r}"
+    if run.role is Role.TRANSFER and tuned is None:
+        yield "tuned must say whose settings a transfer trial has"
+    if tuned and not (isinstance(tuned.stack, str) and re.fullmatch(_PATTERNS["trial_key"], str(tuned.run_id))):
+        yield f"tuned is malformed: {asdict(tuned)!r}"
 
 
 def _blob_problems(folder: RunFolder, run: Run) -> Iterator[str]:

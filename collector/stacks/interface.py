@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ledger.benchmark import Benchmark, Stack
-from ledger.run import Arm, Reason, Role
+from ledger.run import Arm, Reason, Role, SearchStep, Tuned
 from ledger.yaml_file import Location
 
 
@@ -57,19 +57,26 @@ class Trial(Job):
     trial_key: str
     arm: Arm | None = field(default=None, kw_only=True)
     """Which launch of an intervention it is."""
+    search: SearchStep | None = field(default=None, kw_only=True)
+    """What chose its settings, when it is part of a search."""
+    tuned: Tuned | None = field(default=None, kw_only=True)
+    """Where its settings come from, when a search chose them before."""
 
     @property
     def label(self) -> str:
-        """`eager timed 3`, or `eager fewer-launches changed 3`."""
-        return f"{self.stack_name} {self.arm.label if self.arm else self.role} {self.repeat}"
+        """`eager timed 3`, `eager fewer-launches changed 3`, or `eager search 3 (threads=2)`."""
+        name = f"{self.stack_name} {self.arm.label if self.arm else self.role} {self.repeat}"
+        if self.search:
+            return f"{name} ({self.search.label})"
+        return f"{name} (settings of {self.tuned.stack})" if self.role is Role.TRANSFER and self.tuned else name
 
 
 @dataclass(frozen=True)
 class MissingPrerequisite:
-    """Why this machine cannot launch a stack, and the command that would change it."""
+    """Why a trial cannot be launched, and the command that would change it; None where nothing would."""
 
     what: str
-    install: str
+    install: str | None
 
 
 @dataclass(frozen=True)

@@ -191,8 +191,7 @@ def _script_values(trial: Trial) -> dict[str, Any]:
     """What every run.sh is filled with. A stack's own variables win over ours, but not over its settings."""
     threads = str(trial.settings["threads"])
     # These find their code in the cache: no helper processes for the compiler that run beside the first steps.
-    measured = trial.role in {Role.TIMED, Role.INTERVENTION}
-    helpers = {"TORCHINDUCTOR_COMPILE_THREADS": "1"} if measured else {}
+    helpers = {"TORCHINDUCTOR_COMPILE_THREADS": "1"} if trial.role.is_like_timed else {}
     variables = {
         # Threads that spin while they wait take the cores from each other wherever these are shared.
         "OMP_WAIT_POLICY": "PASSIVE",
