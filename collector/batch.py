@@ -32,8 +32,7 @@ class Options:
     profiled: int | None = None
     retry_failed: bool = False
     commit: bool = True
-    interventions: bool = False
-    """Launch the tests of explanations instead of what the stacks are compared by."""
+    purpose: plan.Purpose = plan.Purpose.COMPARISON
     renew: frozenset[str] = frozenset()
     """Ids of runs that are too old to settle their trials: these are launched as further attempts."""
     besides: tuple[Path, ...] = ()
@@ -55,21 +54,15 @@ class Result:
 def make_plan(workspace: Workspace, file: BenchmarkFile, options: Options) -> plan.Plan:
     """The plan that `collect` would follow now. Raises PrerequisiteError when this machine can launch nothing of it."""
     check_evidence_folder(workspace.evidence, file.benchmark.name)
-    sealed = sealed_runs(workspace, file, options)
-    made = plan.make_plan(
-        file,
-        origin_of(file),
-        sealed,
-        source=workspace.root,
-        stacks=options.stacks,
-        repeats=options.repeats,
-        profiled=options.profiled,
-        retry_failed=options.retry_failed,
-        interventions=options.interventions,
-    )
-    if made.excluded and not made.launches and not made.settled:
-        why = made.excluded[0].why
-        raise PrerequisiteError(why.what, where=str(file.source.path), todo=f"run `{why.install}`")
+    return _plan(workspace, file, options, sealed_runs(workspace, file, options))
+
+
+def _plan(workspace: Workspace, file: BenchmarkFile, options: Options, sealed: SealedRuns) -> plan.Plan:
+    wish = plan.Wish(options.stacks, options.repeats, options.profiled, options.retry_failed, options.purpose)
+    made = plan.make_plan(file, origin_of(file), sealed, workspace.root, wish)
+    lacking = [each.why for each in made.excluded if each.why.install]
+    if lacking and not made.launches and not made.settled:
+        raise PrerequisiteError(lacking[0].what, where=str(file.source.path), todo=f"run `{lacking[0].install}`")
     return made
 
 
@@ -98,16 +91,24 @@ def collect(
         say=progress.say,
     )
     recovery.recover(setting, progress.say)
-    made = make_plan(workspace, file, options)
-    for warning in made.warnings:
-        progress.say(f"warning: {warning}")
-    if made.launches or plan.new_exclusions(made, evidence, *options.besides):
-        batch, _ = plan.write_plan(made, evidence, trial.utc_now())
-        setting = replace(setting, batch=batch)
-    runs, elsewhere, stopped = _launch_all(setting, sealed_runs(workspace, file, options), made, options, progress)
+    sealed = sealed_runs(workspace, file, options)
+    runs: list[Run] = []
+    excluded: list[plan.Excluded] = []
+    elsewhere, stopped, searching = 0, False, True
+    while searching and not stopped:
+        made = _plan(workspace, file, options, sealed)
+        for warning in made.warnings if not runs else ():
+            progress.say(f"warning: {warning}")
+        if made.launches or plan.new_exclusions(made, evidence, *options.besides):
+            batch, _ = plan.write_plan(made, evidence, trial.utc_now())
+            setting = replace(setting, batch=batch)
+        launched, left, stopped = _launch_all(setting, sealed, made, options, progress)
+        runs, elsewhere, excluded = [*runs, *launched], elsewhere + left, [*excluded, *made.excluded]
+        searching = made.is_search and bool(launched)  # another collector that has the search goes on with it
     with interrupts.held():
         made_commit = commit_sealed(found, evidence, name, progress) if found else None
-    return Result(made, tuple(runs), elsewhere, made_commit, stopped or interrupts.asked > 0)
+    whole = replace(made, excluded=tuple(excluded))
+    return Result(whole, tuple(runs), elsewhere, made_commit, stopped or interrupts.asked > 0)
 
 
 def origin_of(file: BenchmarkFile) -> BenchmarkOrigin:

@@ -3,25 +3,49 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from collector import environment as host
-from collector import virtual_environment
-from collector.jobs import make_job
+from collector.prepared import Prepared, prepare
+from collector.sequence import Launchable, Step, intervention_sequence, launch_sequence, turned
 from collector.settled import SealedRuns
-from collector.stacks.interface import Adapter, Job, MissingPrerequisite, Trial
-from collector.stacks.registry import ADAPTERS
+from collector.stacks.interface import MissingPrerequisite, Trial
+from collector.tuning.history import Tried
+from collector.tuning.stack_search import StackSearch
+from collector.tuning.transfer import transfers
 from ledger.benchmark import BenchmarkFile
 from ledger.canonical import canonical_json, short_digest
 from ledger.durable import INCOMING, storage_errors, write_new
 from ledger.errors import InputError
-from ledger.run import Arm, BenchmarkOrigin, Role, trial_key
+from ledger.run import BenchmarkOrigin, Role, Tuned
 from ledger.suggestion import nearest
 
 FORMAT = 1
+
+
+class Purpose(enum.StrEnum):
+    """What the launches of a plan are for."""
+
+    COMPARISON = "comparison"
+    INTERVENTIONS = "interventions"
+    TRANSFER = "transfer"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be planned, beside the benchmark file."""
+
+    stacks: tuple[str, ...] = ()
+    """All of them when empty."""
+    repeats: int | None = None
+    profiled: int | None = None
+    retry_failed: bool = False
+    purpose: Purpose = Purpose.COMPARISON
 
 
 @dataclass(frozen=True)
@@ -53,6 +77,13 @@ class Plan:
     """{stack: environment.json before the launch}."""
     warnings: tuple[str, ...] = ()
     """What lies in the evidence and does not count."""
+    searches: tuple[StackSearch, ...] = ()
+    """Of the stacks whose settings are searched here: how far each is."""
+
+    @property
+    def is_search(self) -> bool:
+        """Whether it is a round of a search: what is planned after it depends on what it finds."""
+        return any(trial.role is Role.SEARCH for trial in self.launches)
 
     def to_json(self, created_at: str) -> dict[str, Any]:
         """The content of `plan-<batch>.json`."""
@@ -70,76 +101,96 @@ class Plan:
         }
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What is to be planned, beside the benchmark file."""
-
-    stacks: tuple[str, ...] = ()
-    """All of them when empty."""
-    repeats: int | None = None
-    profiled: int | None = None
-    retry_failed: bool = False
-    purpose: Purpose = Purpose.COMPARISON
-
-
 def make_plan(file: BenchmarkFile, origin: BenchmarkOrigin, sealed: SealedRuns, source: Path, wish: Wish) -> Plan:
     """The plan of one `collect`. Raises InputError for a stack that cannot be planned.
 
-    While a chosen stack's settings are searched, and its budget lasts, it is the next round of that search. Then it
-    launches each stack with its best settings.
+    As long as the settings of a chosen stack are searched it is the next round of that: one trial of each. After that
+    it launches each stack with the best settings that were found.
     """
     chosen = _choose(file, wish.stacks)
+    declared = {name: prepare(file, name, source) for name in chosen}
     sealed.refresh()
-    jobs: dict[Launchable, Job] = {(name, None): make_job(file, name, source) for name in chosen}
-    searches = [each for name in chosen if (each := _search(file, jobs[name, None], sealed)) is not None]
-    found = [each.next_trial() for each in searches]
-    steps = [each.step for each in found if each.step is not None]
-    excluded = [row for each in found for row in each.refused]
-    if steps:
-        turn = max(step.repeat for step in steps)
-        steps = list(turned(steps, turn))
+    searched = [name for name in chosen if file.benchmark.stacks[name].search and not declared[name].missing]
+    searches = tuple(StackSearch(file, declared[name], sealed, source) for name in searched)
+    empty = Plan(origin, file.benchmark.workload_digest, (), (), (), {}, tuple(sealed.broken), searches)
+    following = [each.next() for each in searches]
+    refused = tuple(Excluded(*row) for each in following for row in each.refused)
+    launches = [each.trial for each in following if each.trial]
+    if launches:
+        environments = {each.prepared.job.stack_name: each.prepared.environment for each in following if each.prepared}
+        ordered = tuple(turned(launches, max(trial.repeat for trial in launches)))
+        return replace(empty, launches=ordered, excluded=refused, environments=environments)
+    best = {each.stack: found for each in searches if (found := each.best) is not None}
+    made = _after_search(file, empty, best, chosen, declared, sealed, source, wish)
+    return replace(made, excluded=(*refused, *made.excluded))
+
+
+def _after_search(
+    file: BenchmarkFile,
+    empty: Plan,
+    best: Mapping[str, Tried],
+    chosen: list[str],
+    declared: Mapping[str, Prepared],
+    sealed: SealedRuns,
+    source: Path,
+    wish: Wish,
+) -> Plan:
+    """The launches that compare or test, each stack with its best settings."""
+    tuned = file
+    for name, found in best.items():
+        tuned = tuned.tuned(name, found.parameters)
+    files: dict[Launchable, BenchmarkFile] = {}
+    excluded: list[Excluded] = []
+    if wish.purpose is Purpose.TRANSFER:
+        found_transfers = transfers(file, best, wish.repeats, source)
+        steps, files = list(found_transfers.steps), found_transfers.files
+        excluded = [Excluded(*row) for row in found_transfers.refused]
+    elif wish.purpose is Purpose.INTERVENTIONS:
+        steps = intervention_sequence(tuned, chosen, wish.repeats)
     else:
-        best = {each.job.stack_name: each.chosen for each in searches if each.chosen is not None}
-        file = _tuned(file, searches)
-        jobs = {(name, None): make_job(file, name, source) for name in chosen}
-        if wish.purpose is Purpose.TRANSFER:
-            steps, 
-@dataclass(frozen=True)
-class _Ready:
-    """A stack, looked at once for all its launches."""
+        steps = launch_sequence(tuned, chosen, wish.repeats, wish.profiled)
+    prepared: dict[Launchable, Prepared] = {
+        (name, None): prepare(tuned, name, source) if name in best else declared[name] for name in chosen
+    }
+    for key in dict.fromkeys(step.launchable for step in steps):
+        if key not in prepared:
+            prepared[key] = prepare(files[key], key[0], source) if key in files else _changed(tuned, key, source)
+    launches, settled = [], []
+    for step in _with_origin(steps, best):
+        ready = prepared[step.launchable]
+        trial = ready.trial(step)
+        run_id = sealed.settling(trial.trial_key, wish.retry_failed)
+        if run_id:
+            settled.append(Settled(trial, run_id))
+        elif ready.missing:
+            excluded.append(Excluded(trial, ready.missing))
+        else:
+            launches.append(trial)
+    environments = {name: ready.environment for (name, _), ready in prepared.items()}
+    return replace(
+        empty,
+        launches=tuple(launches),
+        excluded=tuple(excluded),
+        settled=tuple(settled),
+        environments=environments,
+    )
 
-    job: Job
-    digests: dict[str, str]
-    environment: dict[str, Any]
-    missing: MissingPrerequisite | None
+
+def _with_origin(steps: Iterable[Step], best: Mapping[str, Tried]) -> Iterable[Step]:
+    """The steps, each with the trial whose settings its stack has."""
+    for step in steps:
+        found = None if step.tuned else best.get(step.stack)
+        yield step if found is None else replace(step, tuned=Tuned(step.stack, found.run_id))
 
 
-def _changed_job(file: BenchmarkFile, name: str, intervention: str | None, source: Path) -> Job:
+def _changed(file: BenchmarkFile, key: Launchable, source: Path) -> Prepared:
+    name, intervention = key[0], key[1] or ""
     try:
-        return make_job(file.changed(intervention or ""), name, source)
+        return prepare(file.changed(intervention), name, source)
     except InputError as error:
         index = next(n for n, each in enumerate(file.benchmark.comparisons) if intervention in each.interventions)
-        at = ("comparisons", index, "interventions", intervention or "", "settings")
+        at = ("comparisons", index, "interventions", intervention, "settings")
         raise file.error(at, f"as {name} is changed: {error.what}", error.todo) from None
-
-
-def _ready(file: BenchmarkFile, job: Job) -> _Ready:
-    adapter = ADAPTERS[job.stack.adapter]
-    return _Ready(job, adapter.digests(job), _environment(file, job, adapter), adapter.missing(job))
-
-
-def _environment(file: BenchmarkFile, job: Job, adapter: Adapter) -> dict[str, Any]:
-    """environment.json before the launch; of a virtual environment it says only what that is made from."""
-    found = host.environment(adapter.requires, job.workspace)
-    named = job.stack.environment.requirements
-    if named is None:
-        return found
-    path = job.find(named)
-    if not path.is_file():
-        at = ("stacks", job.stack_name, "environment", "requirements")
-        raise file.error(at, f"{named}: no such requirements file", "write it, or mend its name")
-    wish = virtual_environment.wanted(path, adapter.repairs)
-    return {**found, "packages": {}, "stack_packages": {}, "virtual_environment": wish.to_json()}
 
 
 def write_plan(plan: Plan, evidence: Path, created_at: str) -> tuple[str, Path]:
@@ -169,7 +220,8 @@ def _row(trial: Trial) -> dict[str, Any]:
         "role": trial.role.value,
         "repeat": trial.repeat,
     }
-    return row if trial.arm is None else {**row, "arm": asdict(trial.arm)}
+    origins = {"arm": trial.arm, "search": trial.search, "tuned": trial.tuned}
+    return {**row, **{name: asdict(each) for name, each in origins.items() if each is not None}}
 
 
 def _choose(file: BenchmarkFile, wanted: tuple[str, ...]) -> list[str]:
@@ -178,20 +230,3 @@ def _choose(file: BenchmarkFile, wanted: tuple[str, ...]) -> list[str]:
         if name not in names:
             raise InputError(f"no stack {name!r}", where=str(file.source.path), todo=nearest(name, names))
     return [name for name in names if name in wanted] if wanted else names
-
-
-def _trial(ready: _Ready, step: Step) -> Trial:
-    job, benchmark, stack = ready.job, ready.job.benchmark, ready.job.stack
-    key = trial_key(
-        benchmark=benchmark.name,
-        workload=benchmark.workload.model_dump(mode="json"),
-        digests=ready.digests,
-        stack=job.stack_name,
-        settings={**job.settings, "memory_limit": stack.memory_limit},
-        environment_digest=host.environment_digest(ready.environment, stack.environment.variables),
-        role=step.role.value,
-        repeat=step.repeat,
-        arm=step.arm,
-    )
-    named = (benchmark, job.stack_name, job.settings, job.workspace)
-    return Trial(*named, step.role, step.repeat, key, beside=job.beside, arm=step.arm)

@@ -68,6 +68,8 @@ def _trial(setting: trial.Setting, workbench: Workbench, draft: Run) -> Trial:
     beside = Path(workbench.beside.read_text()) if workbench.beside.is_file() else None
     if draft.arm is not None and draft.arm.changed:
         file = file.changed(draft.arm.intervention)
+    if draft.search is not None:
+        file = file.tuned(draft.stack, draft.search.parameters)
     named = (file.benchmark, draft.stack, draft.settings, setting.workspace)
-    kinds = {"arm": draft.arm, "search": draft.search, "tuned": draft.tuned}
-    return Trial(*named, draft.role, draft.repeat, draft.trial_key, beside=beside, **kinds)
+    launch = (draft.role, draft.repeat, draft.trial_key)
+    return Trial(*named, *launch, beside=beside, arm=draft.arm, search=draft.search, tuned=draft.tuned)

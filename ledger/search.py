@@ -74,12 +74,19 @@ class Budget(Part):
             raise ValueError("never ends: give it trials or minutes")
         return self
 
+    @property
+    def text(self) -> str:
+        """`12 trials`, `30 min of launches`, or both."""
+        parts = [f"{self.trials} trials"] if self.trials else []
+        parts += [f"{self.minutes:g} min of launches"] if self.minutes else []
+        return " or ".join(parts)
+
 
 class Search(Part):
     """How the stacks' spaces are searched."""
 
     method: Literal["grid", "random", "tpe"] = "tpe"
-    """`grid` tries every point; `random` draws; `tpe` (tree-structured Parzen estimator) learns from what came before."""
+    """`grid` tries every point, `random` draws, `tpe` (tree-structured Parzen estimator) learns from earlier trials."""
     seed: Seed = 0
     budget: Budget
     """Of each stack."""

@@ -11,7 +11,7 @@ import click
 from collector import batch, pilot
 from collector.engines.local import LocalEngine
 from collector.interrupts import Interrupts
-from collector.plan import Plan
+from collector.plan import Plan, Purpose
 from collector.progress import Progress
 from collector.settled import SealedRuns
 from ledger import benchmark as benchmark_file
@@ -19,6 +19,7 @@ from ledger import workspace as workspaces
 from ledger.benchmark import BenchmarkFile
 from ledger.plain_text import neutral
 from ledger.run import Role, State
+from ledger.search import text
 from ledger.workloads.fields import MOST_REPEATS
 
 ENGINES = {"local": LocalEngine}
@@ -39,6 +40,11 @@ ENGINES = {"local": LocalEngine}
     is_flag=True,
     help="Launch the tests of explanations that the file declares: both stacks as they are, and the changed one.",
 )
+@click.option(
+    "--transfer",
+    is_flag=True,
+    help="Launch every searched stack with its own best settings and with every other's.",
+)
 @click.option("--engine", type=click.Choice(list(ENGINES)), default="local", show_default=True, help="Where to launch.")
 @click.option("--retry-failed", is_flag=True, help="Launch failed trials again.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and launch nothing.")
@@ -58,6 +64,7 @@ def command(
     profiled: int | None,
     profile: str | None,
     interventions: bool,
+    transfer: bool,
     engine: str,
     retry_failed: bool,
     dry_run: bool,
@@ -73,7 +80,10 @@ def command(
     """
     workspace = workspaces.find()
     file = benchmark_file.read(workspace.find_benchmark(benchmark), profile)
-    options = batch.Options(stacks, repeats, profiled, retry_failed, not no_commit, interventions)
+    if interventions and transfer:
+        raise click.UsageError("--interventions and --transfer are two batches; run one after the other")
+    purpose = Purpose.INTERVENTIONS if interventions else Purpose.TRANSFER if transfer else Purpose.COMPARISON
+    options = batch.Options(stacks, repeats, profiled, retry_failed, not no_commit, purpose)
     if dry_run:
         plan = batch.make_plan(workspace, file, options)
         for warning in plan.warnings:
@@ -83,7 +93,7 @@ def command(
     interrupts = Interrupts()
     with interrupts.caught():
         result = batch.collect(workspace, file, ENGINES[engine](), options, Progress(), interrupts)
-        _print_result(result, output)
+        _print_result(result, file, output)
     return 130 if result.interrupted else 0
 
 
@@ -94,13 +104,14 @@ def _print_plan(plan: Plan, file: BenchmarkFile, workspace: workspaces.Workspace
     if plan.launches:
         click.echo(f"{'order':>5}  {'stack':<24} {'role':<12} {'repeat':>6}  trial key")
     for order, trial in enumerate(plan.launches, 1):
-        change = f"  {trial.arm.label}" if trial.arm else ""
+        change = f"  {said}" if (said := trial.said) else ""
         click.echo(f"{order:>5}  {trial.stack_name:<24} {trial.role:<12} {trial.repeat:>6}  {trial.trial_key}{change}")
     _print_excluded(plan)
     click.echo(f"{len(plan.launches)} to launch, {len(plan.excluded)} excluded, {len(plan.settled)} sealed already")
     if plan.launches:
         click.echo(_expected(plan, file, SealedRuns(workspace.evidence, file.benchmark.name)))
-    if not any(trial.role is Role.INTERVENTION for trial in plan.launches):
+    _print_searches(plan, file)
+    if all(trial.role in {Role.TIMED, Role.PROFILED, Role.WARMUP} for trial in plan.launches):
         for line in pilot.notes(workspace, file.benchmark):
             click.echo(line)
 
@@ -128,16 +139,28 @@ def _expected(plan: Plan, file: BenchmarkFile, sealed: SealedRuns) -> str:
 
 def _alike(role: Role) -> Role:
     """The role whose launches take as long: a test of an explanation does the work of a timed launch."""
-    return Role.TIMED if role is Role.INTERVENTION else role
+    return Role.TIMED if role.is_like_timed else role
 
 
 def _print_excluded(plan: Plan) -> None:
     grouped = Counter((each.trial.stack_name, each.why.what, each.why.install) for each in plan.excluded)
     for (stack, what, install), count in grouped.items():
-        click.echo(f"excluded: {stack} ({count} trial{'s' if count != 1 else ''}): {what}; install it with: {install}")
+        todo = f"; install it with: {install}" if install else ""
+        click.echo(f"excluded: {stack} ({count} trial{'s' if count != 1 else ''}): {what}{todo}")
 
 
-def _print_result(result: batch.Result, output: str) -> None:
+def _print_searches(plan: Plan, file: BenchmarkFile) -> None:
+    """How far each search is, and the best that it found."""
+    metric = file.benchmark.envelope.objective.metric
+    for each in plan.searches:
+        failed = sum(tried.value is None for tried in each.tried)
+        done = f"{len(each.tried)} of {each.budget.text} done" + (f", {failed} without a value" if failed else "")
+        best = each.best
+        found = f"; best so far: {text(best.parameters)} ({metric} {best.value:.4g})" if best else ""
+        click.echo(f"search of {each.stack}: {done}{found}")
+
+
+def _print_result(result: batch.Result, file: BenchmarkFile, output: str) -> None:
     failed = [run for run in result.runs if run.outcome.state is State.FAILED]
     counts = {
         "launched": len(result.runs),
@@ -151,6 +174,7 @@ def _print_result(result: batch.Result, output: str) -> None:
         click.echo(json.dumps({**counts, "commit": result.commit, "interrupted": result.interrupted}, indent=2))
         return
     _print_excluded(result.plan)
+    _print_searches(result.plan, file)
     launched = f"{len(result.runs)} launched: {counts['completed']} completed, {len(failed)} failed"
     click.echo(f"{launched}; {counts['excluded']} excluded, {counts['sealed_already']} sealed already")
     if result.elsewhere:

@@ -66,9 +66,16 @@ class Trial(Job):
     def label(self) -> str:
         """`eager timed 3`, `eager fewer-launches changed 3`, or `eager search 3 (threads=2)`."""
         name = f"{self.stack_name} {self.arm.label if self.arm else self.role} {self.repeat}"
+        return f"{name} ({self.said})" if self.said and not self.arm else name
+
+    @property
+    def said(self) -> str:
+        """What sets it apart from other launches of its stack and role, in words; empty where nothing does."""
         if self.search:
-            return f"{name} ({self.search.label})"
-        return f"{name} (settings of {self.tuned.stack})" if self.role is Role.TRANSFER and self.tuned else name
+            return self.search.label
+        if self.role is Role.TRANSFER and self.tuned:
+            return f"settings of {self.tuned.stack}"
+        return self.arm.label if self.arm else ""
 
 
 @dataclass(frozen=True)

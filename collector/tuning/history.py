@@ -61,9 +61,7 @@ def spent(tried: Sequence[Tried], budget: Budget) -> bool:
 
 def _tried(sealed: SealedRuns, run_id: str, run: Run, benchmark: Benchmark) -> Tried:
     values = dict(_values(sealed, run_id)) if run.outcome.state is State.COMPLETED else {}
-    over = [
-        limit.excess(values[metric]) for metric, limit in benchmark.envelope.limits.items() if metric in values
-    ]
+    over = [limit.excess(values[metric]) for metric, limit in benchmark.envelope.limits.items() if metric in values]
     took = datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)
     return Tried(
         run_id=run_id,

@@ -9,17 +9,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from collector.stacks.interface import MissingPrerequisite
 from collector.tuning.history import Tried
 from ledger import search
 from ledger.benchmark import Benchmark
 from ledger.errors import PrerequisiteError
 from ledger.search import Range, Search, Space
-
-if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
-    from optuna.study import Study
 
 FIRST = 5
 """Trials that `tpe` draws before it learns."""
@@ -28,7 +25,7 @@ MOST_ASKS = 50
 FAILED = 1e9
 """How far outside the envelope a trial counts that failed."""
 
-Refuses = Callable[[dict[str, Any]], str | None]
+Refuses = Callable[[dict[str, Any]], MissingPrerequisite | None]
 """Why a stack cannot have these settings at all; None where it can."""
 
 
@@ -39,11 +36,16 @@ class Proposal:
     parameters: dict[str, Any] | None
     """None when nothing is left to try."""
     chosen_by: str = ""
-    refused: tuple[tuple[dict[str, Any], str], ...] = ()
+    refused: tuple[tuple[dict[str, Any], MissingPrerequisite], ...] = ()
 
 
 def propose(
-    wanted: Search, space: Space, budget: int | None, tried: Sequence[Tried], own: dict[str, Any], benchmark: Benchmark,
+    wanted: Search,
+    space: Space,
+    budget: int | None,
+    tried: Sequence[Tried],
+    own: dict[str, Any],
+    benchmark: Benchmark,
     refuses: Refuses,
 ) -> Proposal:
     """The next point of `space` that was not tried. `own` are the stack's settings as declared: they are tried first.
@@ -51,7 +53,7 @@ def propose(
     `budget` is the number of trials of the whole search, where it has one. Raises PrerequisiteError without Optuna.
     """
     known = {search.text(each.parameters) for each in tried}
-    refused: dict[str, tuple[dict[str, Any], str]] = {}
+    refused: dict[str, tuple[dict[str, Any], MissingPrerequisite]] = {}
     for point, by in _points(wanted, space, budget, tried, own, benchmark):
         name = search.text(point)
         if name in known or name in refused:
@@ -99,6 +101,7 @@ def _of_tpe(
     for _ in range(MOST_ASKS):
         asked = study.ask(distributions)
         yield {name: _written(values, asked.params[name]) for name, values in space.items()}, by
+        asked.set_constraint("envelope", FAILED)  # tried before, or refused: ask for another
         study.tell(asked, state=_optuna().trial.TrialState.PRUNED)
 
 
@@ -125,10 +128,10 @@ def _listed(values: Any) -> Any:
     return values
 
 
-def _study(space: Space, tried: Sequence[Tried], seed: int, benchmark: Benchmark) -> Study:
+def _study(space: Space, tried: Sequence[Tried], seed: int, benchmark: Benchmark) -> Any:
     """A study that knows the trials: those that failed as broken off, those outside the envelope as such."""
     optuna = _optuna()
-    sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=FIRST, constraints_func=_excess)
+    sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=FIRST)
     direction = "maximize" if benchmark.envelope.objective.minimise is None else "minimize"
     study = optuna.create_study(sampler=sampler, direction=direction)
     distributions = {name: _distribution(values) for name, values in space.items()}
@@ -140,19 +143,13 @@ def _study(space: Space, tried: Sequence[Tried], seed: int, benchmark: Benchmark
                 value=None if failed else each.value,
                 params={name: _coded(values, each.parameters[name]) for name, values in space.items()},
                 distributions=distributions,
-                system_attrs={"constraints": [FAILED if failed else each.excess]},
+                constraints={"envelope": FAILED if failed else each.excess},
             )
         )
     return study
 
 
-def _excess(trial: Any) -> Sequence[float]:
-    """What a trial that was told holds already; one that was only asked for is nowhere."""
-    found: Sequence[float] = trial.system_attrs.get("constraints", [FAILED])
-    return found
-
-
-def _distribution(values: Any) -> BaseDistribution:
+def _distribution(values: Any) -> Any:
     distributions = _optuna().distributions
     if not isinstance(values, Range):
         if _has_order(values):

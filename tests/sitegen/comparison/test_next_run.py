@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from collector.commands.collect import command as collect_command
-from collector.plan import Plan, make_plan, write_plan
+from collector.plan import Plan, Wish, make_plan, write_plan
 from collector.settled import SealedRuns
 from collector.stacks.interface import Trial
 from ledger import benchmark as benchmark_file
@@ -33,7 +33,7 @@ def timing(trial: Trial) -> dict[str, Any]:
 def plan(root: Path, *, profile: str | None = None, **options: Any) -> Plan:
     file = benchmark_file.read(root / "benchmarks/tiny.yaml", profile)
     sealed = SealedRuns(root / "evidence", "tiny")
-    return make_plan(file, BenchmarkOrigin("tiny", profile=profile), sealed, source=root, **options)
+    return make_plan(file, BenchmarkOrigin("tiny", profile=profile), sealed, root, Wish(**options))
 
 
 def launch(root: Path, outcome: Outcome, changes: dict[str, Any], **options: Any) -> None:
