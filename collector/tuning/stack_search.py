@@ -73,18 +73,21 @@ class StackSearch:
         refused = tuple((self._refused(point), why) for point, why in found.refused)
         if found.parameters is None:
             return Next(None, None, refused)
-        number = len(self.tried) + 1
-        step = SearchStep(
+        step = self._step(found.parameters, found.chosen_by)
+        prepared = prepare(self._with(found.parameters), self.stack, self._source)
+        return Next(prepared, prepared.trial(Step(self.stack, Role.SEARCH, step.number, search=step)), refused)
+
+    def _step(self, parameters: dict[str, Any], chosen_by: str) -> SearchStep:
+        """The next step of the path."""
+        return SearchStep(
             method=self._search.method,
             seed=self._search.seed,
             space=self._path,
-            number=number,
-            parameters=found.parameters,
-            chosen_by=found.chosen_by,
+            number=len(self.tried) + 1,
+            parameters=parameters,
+            chosen_by=chosen_by,
             after=tuple(each.run_id for each in self.tried),
         )
-        prepared = prepare(self._with(found.parameters), self.stack, self._source)
-        return Next(prepared, prepared.trial(Step(self.stack, Role.SEARCH, number, search=step)), refused)
 
     @property
     def _search(self) -> Search:
@@ -126,9 +129,9 @@ class StackSearch:
         """A row for the plan: it has no launch that could be named by what decides it."""
         job = self._declared.job
         key = short_digest({"path": self._path, "refused": parameters})
-        settings = {**job.settings, **parameters}
-        number = len(self.tried) + 1
-        return Trial(job.benchmark, self.stack, settings, job.workspace, Role.SEARCH, number, key, beside=job.beside)
+        settings, step = {**job.settings, **parameters}, self._step(parameters, "passed over")
+        named = (job.benchmark, self.stack, settings, job.workspace, Role.SEARCH, step.number, key)
+        return Trial(*named, beside=job.beside, search=step)
 
     def _check_names(self) -> None:
         stack = self._file.benchmark.stacks[self.stack]

@@ -101,6 +101,7 @@ def _rows(files: _SealedFiles) -> dict[str, list[Row]]:
     card = _yaml(files.read("card.yaml"))
     return {
         "runs": [_run_row(folder, run)],
+        "searches": _search_rows(run),
         "metrics": [_metric_row(each) for each in _json(files, "metrics.json", [])],
         "metric_definitions": _declared_rows(files),
         "cards": _leaf_rows("field", card),
@@ -186,7 +187,18 @@ def _run_row(folder: RunFolder, run: Run) -> Row:
         "adapter": run.adapter,
         "intervention": run.arm.intervention if run.arm else None,
         "changed": run.arm.changed if run.arm else None,
+        "tuned_stack": run.tuned.stack if run.tuned else None,
+        "tuned_by": run.tuned.run_id if run.tuned else None,
     }
+
+
+def _search_rows(run: Run) -> list[Row]:
+    step = run.search
+    if step is None:
+        return []
+    kept = ("space", "number", "method", "seed", "chosen_by")
+    lists = {"parameters": _JSON.encode(step.parameters), "known_runs": json.dumps(list(step.after))}
+    return [{**{name: getattr(step, name) for name in kept}, **lists}]
 
 
 def moment(text: str) -> datetime:

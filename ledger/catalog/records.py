@@ -56,6 +56,8 @@ def _plan_rows(plan: dict[str, Any], batch: str, benchmark: str) -> list[Row]:
             "state": state,
             **{name: trial[name] for name in kept},
             **{name: trial.get(name) for name in ("launch_order", "reason", "install")},
+            "tuned_stack": (trial.get("tuned") or {}).get("stack"),
+            "space": (trial.get("search") or {}).get("space"),
         }
         for state in ("planned", "excluded", "settled")
         for trial in plan[state]

@@ -27,7 +27,9 @@ CREATE TABLE runs (
     duplicate_of_attempt BOOLEAN NOT NULL,
     adapter VARCHAR NOT NULL,
     intervention VARCHAR,
-    changed BOOLEAN
+    changed BOOLEAN,
+    tuned_stack VARCHAR,
+    tuned_by VARCHAR
 );
 COMMENT ON TABLE runs IS 'Every sealed run folder, one row a trial that was launched, set aside or not.';
 COMMENT ON COLUMN runs.run_id IS 'First 16 hex digits of the manifest''s sha256: names the run for ever.';
@@ -56,6 +58,28 @@ COMMENT ON COLUMN runs.duplicate_of_attempt IS 'True when another process ran th
 COMMENT ON COLUMN runs.adapter IS 'The adapter that launched the stack.';
 COMMENT ON COLUMN runs.intervention IS 'Name of the intervention that the launch is part of; NULL for any other role.';
 COMMENT ON COLUMN runs.changed IS 'Whether it ran with the intervention''s change, or as it is, beside it; NULL for any other role.';
+COMMENT ON COLUMN runs.tuned_stack IS 'The stack whose search found the settings: a transfer''s may be another one. NULL where no search did.';
+COMMENT ON COLUMN runs.tuned_by IS 'The search trial whose settings it was launched with; joins to runs.run_id. NULL where no search chose them.';
+
+CREATE TABLE searches (
+    run_id VARCHAR NOT NULL,
+    space VARCHAR NOT NULL,
+    number INTEGER NOT NULL,
+    method VARCHAR NOT NULL,
+    seed BIGINT NOT NULL,
+    parameters VARCHAR NOT NULL,
+    chosen_by VARCHAR NOT NULL,
+    known_runs VARCHAR NOT NULL
+);
+COMMENT ON TABLE searches IS 'What chose the settings of each search trial: its place in the tuning path of its stack.';
+COMMENT ON COLUMN searches.run_id IS 'The run.';
+COMMENT ON COLUMN searches.space IS 'Digest of all that is searched and held: trials with the same one are one tuning path.';
+COMMENT ON COLUMN searches.number IS 'Place in the tuning path, from 1.';
+COMMENT ON COLUMN searches.method IS 'grid, random or tpe.';
+COMMENT ON COLUMN searches.seed IS 'Seed of the method.';
+COMMENT ON COLUMN searches.parameters IS 'The searched settings with their values, as JSON.';
+COMMENT ON COLUMN searches.chosen_by IS 'What chose them, in words.';
+COMMENT ON COLUMN searches.known_runs IS 'Ids of the runs whose results it knew, as a JSON list.';
 
 CREATE TABLE metrics (
     run_id VARCHAR NOT NULL,
@@ -290,7 +314,9 @@ CREATE TABLE plans (
     install VARCHAR,
     created_at TIMESTAMPTZ NOT NULL,
     workload_digest VARCHAR NOT NULL,
-    profile VARCHAR
+    profile VARCHAR,
+    tuned_stack VARCHAR,
+    space VARCHAR
 );
 COMMENT ON TABLE plans IS 'Every trial of every batch''s plan, those that were not launched too.';
 COMMENT ON COLUMN plans.batch IS 'Id of the plan.';
@@ -306,6 +332,8 @@ COMMENT ON COLUMN plans.install IS 'The command that installs what an excluded t
 COMMENT ON COLUMN plans.created_at IS 'When the plan was made, UTC.';
 COMMENT ON COLUMN plans.workload_digest IS 'Digest of the workload as declared.';
 COMMENT ON COLUMN plans.profile IS 'Named short form of the benchmark file; NULL for the full benchmark.';
+COMMENT ON COLUMN plans.tuned_stack IS 'The stack whose search found the settings; NULL where no search did.';
+COMMENT ON COLUMN plans.space IS 'The tuning path that a search trial is of, as searches.space; NULL for any other role.';
 
 CREATE TABLE files (run_id VARCHAR NOT NULL, path VARCHAR NOT NULL, sha256 VARCHAR NOT NULL, bytes BIGINT);
 COMMENT ON TABLE files IS 'Every file of every run folder, as its manifest states it.';

@@ -6,10 +6,8 @@ from collections.abc import Iterable
 
 from ledger.run import Role, State
 from sitegen.comparison.evidence import PlannedTrial, TrialRun
-from sitegen.comparison.selection import Selection, Side
+from sitegen.comparison.selection import EXCLUDED, Selection, Side
 from sitegen.comparison.verdict import Count, Unsuccessful
-
-EXCLUDED = "excluded"
 
 
 def count_trials(selection: Selection) -> tuple[Count, ...]:

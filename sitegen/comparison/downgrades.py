@@ -32,6 +32,8 @@ class Case:
     accounting: Accounting
     changes: tuple[Changed, ...]
     """What the benchmark file declares differently now."""
+    unequal_tuning: str | None
+    """Words where the two sides were not searched equally long."""
     today: date
 
     @property
@@ -52,17 +54,6 @@ def downgrades(case: Case) -> tuple[Note, ...]:
     if not case.timed:
         return ()
     return (*(note for rule in _RULES if (note := rule(case))), *_changed(case))
-
-
-def unequal_tuning(selection: Selection) -> str | None:
-    """What to say when the two sides were not searched equally long; None when they were."""
-    trials = [len(side.of(Role.SEARCH)) for side in selection.sides]
-    if trials[0] == trials[1]:
-        return None
-    said = ", ".join(
-        f"{side.stack} {count(n, 'search trial')}" for side, n in zip(selection.sides, trials, strict=True)
-    )
-    return f"{said}; the comparison is also one of effort"
 
 
 def _ids(runs: Iterable[TrialRun]) -> tuple[str, ...]:
@@ -157,8 +148,7 @@ def _cancelling(case: Case) -> Note | None:
 
 
 def _tuning(case: Case) -> Note | None:
-    text = unequal_tuning(case.selection)
-    return Note("unequal_tuning", text) if text else None
+    return Note("unequal_tuning", case.unequal_tuning) if case.unequal_tuning else None
 
 
 def _price(case: Case) -> Note | None:

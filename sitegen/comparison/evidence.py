@@ -38,6 +38,20 @@ class ItemResult:
 
 
 @dataclass(frozen=True)
+class Searched:
+    """What chose the settings of a search trial."""
+
+    space: str
+    """Names the tuning path."""
+    number: int
+    """Its place in it, from 1."""
+    method: str
+    parameters: dict[str, Any]
+    """{setting: value} of what is searched."""
+    chosen_by: str
+
+
+@dataclass(frozen=True)
 class TrialRun:
     """One run folder as a judgement sees it."""
 
@@ -73,6 +87,14 @@ class TrialRun:
     """A profiled launch's own clock, {`measured` or `profiled`: mean seconds of its steps in that phase}."""
     items: dict[str, ItemResult] = field(repr=False, default_factory=dict)
     """A timed launch's results by prompt or task."""
+    seconds: float = 0.0
+    """From the launch's start to its end."""
+    search: Searched | None = None
+    """None for any role but `search`."""
+    tuned_stack: str | None = None
+    """The stack whose search found the settings; None where no search did."""
+    tuned_by: str | None = None
+    """Id of the search trial that found them."""
 
     @property
     def configuration(self) -> tuple[str, ...]:
@@ -104,6 +126,9 @@ class PlannedTrial:
     created_at: str
     workload_digest: str
     profile: str | None
+    tuned_stack: str | None = None
+    space: str | None = None
+    """The tuning path that a search trial is of."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +189,9 @@ def _run(
     names = TrialRun.__dataclass_fields__.keys() & row.keys()
     values = {name: row[name] for name in names}
     values |= {"role": Role(row["role"]), "state": State(row["state"]), "started_at": _time(row["started_at"])}
+    if row["space"] is not None:
+        chosen = {name: row[name] for name in ("space", "number", "method", "chosen_by")}
+        values["search"] = Searched(**chosen, parameters=json.loads(row["parameters"]))
     return TrialRun(**values, measured=measured, fields=fields, steps=steps)
 
 

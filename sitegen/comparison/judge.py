@@ -28,6 +28,8 @@ from sitegen.comparison import (
     items,
     readiness,
     request_accounting,
+    transfer,
+    tuning,
 )
 from sitegen.comparison.claims.facts import Facts
 from sitegen.comparison.evidence import Evidence, TrialRun, load
@@ -111,6 +113,8 @@ def judge_evidence(
     counted = counts.count_trials(selection)
     cited = _cited(selection)
     broken = _broken(known, cited, folder)
+    searching = now.model_copy(update={"envelope": benchmark.envelope})
+    effort = tuning.unequal(selection, searching)
     ready = readiness.assess(
         readiness.Findings(
             selection=selection,
@@ -128,10 +132,12 @@ def judge_evidence(
             wrong_way=wrong_way,
             broken=broken,
             undeclared=declared.unreadable,
+            unequal_tuning=effort,
         )
     )
     order = effect.launch_order(*(side.of(Role.TIMED) for side in selection.sides))
-    case = downgrades.Case(selection, benchmark, order, account, declared.changes, today or datetime.now(UTC).date())
+    moment = today or datetime.now(UTC).date()
+    case = downgrades.Case(selection, benchmark, order, account, declared.changes, effort, moment)
     return Verdict(
         benchmark=benchmark.name,
         slug=comparison.slug,
@@ -155,6 +161,10 @@ def judge_evidence(
         items=facts.items,
         claims=interventions.withdraw(facts.claims, tested),
         predictions=tested,
+        tuning=tuning.paths(selection, searching),
+        transfer=transfer.matrix(
+            known, benchmark, (comparison.baseline, comparison.candidate), selection.workload_digest
+        ),
     )
 
 

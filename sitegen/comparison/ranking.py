@@ -7,14 +7,15 @@ its interleaved launches.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ledger.benchmark import Benchmark, BenchmarkFile, Comparison
-from sitegen.comparison import envelope
+from sitegen.comparison import envelope, transfer, tuning
 from sitegen.comparison.evidence import Evidence
 from sitegen.comparison.meaning import metric_of
 from sitegen.comparison.selection import Selection, Side, select
 from sitegen.comparison.statistics import Interval
+from sitegen.comparison.tuning_path import Transfer, TuningPath
 from sitegen.comparison.verdict import LimitCheck, Standing
 
 OTHERS = {
@@ -56,6 +57,8 @@ class Place:
     cells: dict[str, Cell]
     """{metric: its value}, of the metrics that it has."""
     runs: tuple[str, ...]
+    tuning: TuningPath | None
+    """How its settings were found, where a search did."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,8 @@ class Ranking:
     objective: str
     columns: tuple[Column, ...]
     places: tuple[Place, ...]
+    transfer: Transfer | None
+    """Each searched stack with the best settings of each; None where nothing of that was launched."""
 
     def front(self, first: str, second: str) -> tuple[str, ...]:
         """Stacks that hold the envelope and that no other such stack beats in one metric without losing in the other.
@@ -110,7 +115,9 @@ def rank(known: Evidence, file: BenchmarkFile) -> Ranking:
         cell = place.cells.get(objective.metric)
         return order[place.standing], cell is None, sign * cell.value if cell else 0.0, place.stack
 
-    return Ranking(benchmark.name, benchmark.question, objective.metric, columns, tuple(sorted(places, key=key)))
+    moved = transfer.matrix(known, benchmark, tuple(benchmark.stacks), benchmark.workload_digest)
+    ordered = tuple(sorted(places, key=key))
+    return Ranking(benchmark.name, benchmark.question, objective.metric, columns, ordered, moved)
 
 
 def _place(known: Evidence, file: BenchmarkFile, stack: str) -> Place:
@@ -128,6 +135,7 @@ def _place(known: Evidence, file: BenchmarkFile, stack: str) -> Place:
         limits=checks,
         cells=cells,
         runs=tuple(run.run_id for run in side.timed),
+        tuning=next(iter(tuning.paths(replace(selection, candidate=Side(stack, (), ())), benchmark)), None),
     )
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from ledger.benchmark import Benchmark
 from ledger.run import Role
 from sitegen.comparison.decision import Outcome, is_unequal
-from sitegen.comparison.downgrades import unequal_tuning
 from sitegen.comparison.effect import LEAST_LAUNCHES
 from sitegen.comparison.envelope import counted
 from sitegen.comparison.explanation import Claim, Fate, Prediction
@@ -57,6 +56,8 @@ class Findings:
     """Evidence that is not what was sealed."""
     undeclared: str | None = None
     """Why it cannot be read what was declared before the launches."""
+    unequal_tuning: str | None = None
+    """Words where the two sides were not searched equally long."""
 
     @property
     def runs(self) -> Planner:
@@ -206,7 +207,7 @@ def _interval(findings: Findings) -> Iterable[Gap]:
 
 
 def _tuning(findings: Findings) -> Iterable[Gap]:
-    text = unequal_tuning(findings.selection)
+    text = findings.unequal_tuning
     if text:
         step = "search both stacks equally long, or set the search trials aside with `stackproof retract RUN --why …`"
         yield Gap(Note("unequal_tuning", text), step=step)

@@ -11,6 +11,7 @@ from typing import Any
 
 from sitegen import format
 from sitegen.comparison.sentence import judged_text, prediction_text, ratio_text
+from sitegen.comparison.tuning_text import matrix_rows, path_lines
 from sitegen.comparison.verdict import Accounting, Decision, FieldComparison, Note, Sameness, Verdict
 
 SCHEMA = 1
@@ -81,6 +82,8 @@ def to_text(verdict: Verdict) -> str:
         _claims(verdict),
         _predictions(verdict),
         _items(verdict),
+        _tuning(verdict),
+        _transfer(verdict),
         _trials(verdict),
         _notes("Left out", verdict.left_out),
         _next(verdict),
@@ -252,6 +255,16 @@ def _items(verdict: Verdict) -> list[str]:
     if found.alone:
         lines += _wrapped(f"{format.count(found.alone, 'item')} of one side only, left out")
     return lines
+
+
+def _tuning(verdict: Verdict) -> list[str]:
+    lines = [line for path in verdict.tuning for bullet, text in path_lines(path) for line in _wrapped(text, bullet)]
+    return ["How the settings were found (the search chooses, timed launches decide)", *lines] if lines else []
+
+
+def _transfer(verdict: Verdict) -> list[str]:
+    moved = verdict.transfer
+    return ["One side's best settings on the other", *_table(matrix_rows(moved), "llrlr")] if moved else []
 
 
 def residual_parts(account: Accounting) -> list[tuple[str, float]]:

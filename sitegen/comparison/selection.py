@@ -10,11 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ledger.benchmark import BenchmarkFile, Comparison
-from ledger.run import Role, State
+from ledger.run import Reason, Role, State
 from sitegen.comparison.evidence import Evidence, PlannedTrial, TrialRun
 from sitegen.comparison.verdict import Note
 from sitegen.format import count
 
+EXCLUDED = "excluded"
+"""State of a planned trial that is not launched."""
+_BESIDE = frozenset({Role.SEARCH, Role.TRANSFER, Role.INTERVENTION})
+"""Roles whose launches are not judged."""
 EARLIER = "earlier version"
 """Stands for a profile's name where the runs did work that the file does not declare any more."""
 
@@ -27,6 +31,10 @@ class Side:
     runs: tuple[TrialRun, ...]
     plans: tuple[PlannedTrial, ...]
     """Rows of the newest plan that names the stack."""
+    tuning: tuple[TrialRun, ...] = ()
+    """Trials of the search that found its settings, in order; failed ones and those set aside too."""
+    refused: tuple[PlannedTrial, ...] = ()
+    """Settings that the search passed over, since the stack cannot have them."""
 
     def of(self, role: Role, state: State | None = None) -> tuple[TrialRun, ...]:
         """Cited runs of a role, in launch order."""
@@ -66,19 +74,55 @@ class Selection:
 
 
 def select(evidence: Evidence, file: BenchmarkFile, comparison: Comparison) -> Selection:
-    """The runs to judge `comparison` by: tests of its explanations are not among them."""
-    planned = tuple(row for row in evidence.plans if row.role is not Role.INTERVENTION)
-    evidence = replace(evidence, plans=planned)
+    """The runs to judge `comparison` by, and beside them the searches that found their settings."""
+    everything, evidence = evidence, _judged(evidence)
     stacks = (comparison.baseline, comparison.candidate)
-    concerned = [run for run in evidence.runs if run.stack in stacks and run.role is not Role.INTERVENTION]
+    concerned = [run for run in evidence.runs if run.stack in stacks]
     digest, profile = _workload(evidence, file, stacks)
     sides, left_out = [], []
     for stack in stacks:
         own = [run for run in concerned if run.stack == stack]
         chosen = _configured([run for run in own if run.workload_digest == digest])
-        sides.append(Side(stack, tuple(chosen), _newest_plan(evidence.plans, stack, digest)))
+        tuning, refused = _tuning(everything, stack, chosen, digest)
+        sides.append(Side(stack, tuple(chosen), _newest_plan(evidence.plans, stack, digest), tuning, refused))
         left_out += _left_out(stack, own, chosen, digest)
     return Selection(sides[0], sides[1], digest, profile, tuple(left_out))
+
+
+def _judged(evidence: Evidence) -> Evidence:
+    """Without launches that compare nothing: those of searches, transfers, and tests of explanations."""
+    return replace(
+        evidence,
+        runs=tuple(run for run in evidence.runs if run.role not in _BESIDE),
+        plans=tuple(row for row in evidence.plans if row.role not in _BESIDE),
+    )
+
+
+def _tuning(
+    evidence: Evidence, stack: str, chosen: list[TrialRun], digest: str
+) -> tuple[tuple[TrialRun, ...], tuple[PlannedTrial, ...]]:
+    """The trials of the search that found the settings of the `chosen` runs, and what it passed over.
+
+    As long as nothing was launched with what it found, that is the newest search.
+    """
+    own = [run for run in evidence.runs if run.stack == stack and run.search and run.workload_digest == digest]
+    named = {run.tuned_by for run in chosen}
+    origins = [run for run in own if run.run_id in named] if chosen else own
+    newest = max(origins, key=_by_launch, default=None)
+    if newest is None or newest.search is None:
+        return (), ()
+    space = newest.search.space
+    trials = [run for run in own if run.search and run.search.space == space and run.reason != Reason.CANCELLED]
+    rows = {
+        row.trial_key: row
+        for row in evidence.plans
+        if row.space == space and row.stack == stack and row.state == EXCLUDED
+    }
+    return tuple(sorted(trials, key=_by_number)), tuple(rows.values())
+
+
+def _by_number(run: TrialRun) -> tuple[int, bool, str]:
+    return run.search.number if run.search else 0, bool(run.set_aside), run.started_at
 
 
 def _workload(evidence: Evidence, file: BenchmarkFile, stacks: tuple[str, str]) -> tuple[str, str | None]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ledger.run import Role
 from sitegen.comparison.explanation import Claim, Prediction
+from sitegen.comparison.tuning_path import Transfer, TuningPath
 
 
 class Decision(enum.StrEnum):
@@ -358,3 +359,7 @@ class Verdict:
     """Why the sides differ, the claim that accounts for most first; withdrawn ones last."""
     predictions: tuple[Prediction, ...] = ()
     """The tests of these claims, those that are declared and not run yet too."""
+    tuning: tuple[TuningPath, ...] = ()
+    """How the settings of each side were found, where a search did."""
+    transfer: Transfer | None = None
+    """Each side with the other's best settings; None where nothing of that was launched."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from itertools import islice
 
-from sitegen.charts import front
+from sitegen.charts import front, tuning
 from sitegen.charts.chart import Chart
 from sitegen.comparison.ranking import Column, Ranking
 from sitegen.comparison.verdict import Verdict
@@ -31,6 +31,7 @@ def page(ranking: Ranking, verdicts: list[Verdict]) -> str:
         f"WHERE benchmark = '{ranking.benchmark}' AND role = 'timed' AND state = 'completed' AND metric IN ({names}) "
         "GROUP BY ALL ORDER BY metric, mean"
     )
+    searched = [place.tuning for place in ranking.places if place.tuning]
     return render(
         "pages/benchmark.md.jinja",
         r=ranking,
@@ -41,6 +42,9 @@ def page(ranking: Ranking, verdicts: list[Verdict]) -> str:
         verdicts=[(verdict, f"{ROOT}{comparison.path(verdict, 'html')}") for verdict in own],
         style=comparison.style,
         query=f"stackproof query {shlex.quote(sql)}",
+        tuning=searched,
+        tuning_charts={path.stack: tuning.chart(path, f"{ROOT}runs/") for path in searched},
+        tuning_query=f"stackproof query {shlex.quote(comparison.tuning_sql(ranking.benchmark, ranking.objective))}",
     )
 
 

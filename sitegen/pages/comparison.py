@@ -15,7 +15,7 @@ from ledger.metrics.tables import Tables
 from ledger.workspace import Workspace
 from sitegen import demand as demands
 from sitegen import flips, production
-from sitegen.charts import interval, launches, parts
+from sitegen.charts import interval, launches, parts, tuning
 from sitegen.comparison import report
 from sitegen.comparison.sentence import judged_text
 from sitegen.comparison.verdict import Decision, FieldComparison, Sameness, Verdict
@@ -67,6 +67,7 @@ def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
             "interval": interval.chart(verdict, _band(verdict.declared.threshold)),
             "parts": parts.side_by_side(verdict),
             "waterfall": parts.waterfall(verdict),
+            "tuning": {path.stack: tuning.chart(path, RUNS) for path in verdict.tuning},
         },
         fields=sorted(verdict.fields, key=_by_difference),
         shares=_shares(verdict),
@@ -152,9 +153,25 @@ def _queries(verdict: Verdict) -> dict[str, str]:
         "trials": f"SELECT run_id, stack, role, repeat, state, reason, detail FROM runs WHERE {stacks} "
         "ORDER BY started_at",
         "plans": f"SELECT stack, role, repeat, state, reason, install FROM plans WHERE {stacks} ORDER BY created_at",
+        "tuning": tuning_sql(
+            verdict.benchmark,
+            verdict.effect.metric,
+            f" AND stack IN ('{verdict.baseline}', '{verdict.candidate}')",
+        ),
+        "transfer": f"SELECT batch, repeat, stack, tuned_stack, state, reason, value, run_id {joined} {stacks} "
+        f"AND role = 'transfer' AND metric = '{verdict.effect.metric}' ORDER BY started_at",
         "fields": f"SELECT stack, field, value FROM cards JOIN runs USING (run_id) WHERE {stacks} ORDER BY ALL",
     }
     return {name: f"stackproof query {shlex.quote(sql)}" for name, sql in queries.items()}
+
+
+def tuning_sql(benchmark: str, metric: str, also: str = "") -> str:
+    """The query behind tuning paths."""
+    return (
+        "SELECT stack, space, number, parameters, chosen_by, state, reason, value, run_id FROM searches "
+        f"JOIN runs USING (run_id) LEFT JOIN metrics ON metrics.run_id = runs.run_id AND metric = '{metric}' "
+        f"AND rank IS NULL WHERE benchmark = '{benchmark}'{also} ORDER BY stack, space, number"
+    )
 
 
 def _commands(verdict: Verdict) -> list[tuple[str, str]]:

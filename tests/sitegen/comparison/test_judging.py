@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ledger.run import Role, State
 from sitegen.comparison.effect import launch_order
-from sitegen.comparison.evidence import PlannedTrial
+from sitegen.comparison.evidence import PlannedTrial, Searched
 from sitegen.comparison.judge import judge_evidence
 from sitegen.comparison.verdict import Decision, Standing, Verdict
 from tests.factory import BENCHMARK
@@ -205,8 +205,13 @@ def test_what_was_set_aside_is_not_used_and_said():
 
 
 def test_search_and_warmup_trials_never_enter_the_effect():
-    extra = [run("fast", 9, 40 + n, 0.001, role=role) for n, role in enumerate((Role.WARMUP, Role.SEARCH))]
-    found = verdict(interleaved(SLOW, FAST) + extra)
+    step = Searched("space", 1, "grid", {"threads": 2}, "grid")
+    tuned = {"tuned_stack": "fast", "tuned_by": "search"}
+    extra = [
+        run("fast", 9, 40, 0.001, role=Role.WARMUP),
+        run("fast", 9, 41, 0.001, role=Role.SEARCH, search=step, run_id="search"),
+    ]
+    found = verdict(interleaved(SLOW, FAST, fast_changes=tuned) + extra)
     assert found.effect.candidate_launches == 5
     assert not {each.run_id for each in extra} & set(found.evidence)
     assert "unequal_tuning" in codes(found) & downgrades(found)
