@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from ledger import search
 from ledger.benchmark import Benchmark
+from ledger.run import State
 from sitegen.comparison import envelope
 from sitegen.comparison.evidence import TrialRun
 from sitegen.comparison.meaning import title_of
@@ -100,7 +101,8 @@ def _trial(run: TrialRun, benchmark: Benchmark) -> TuningTrial:
 
 
 def _value(run: TrialRun, metric: str) -> float | None:
-    row = run.find(metric)
+    """None of a failed trial too: what it measured before it failed is no result."""
+    row = run.find(metric) if run.state is State.COMPLETED else None
     return row.value if row else None
 
 

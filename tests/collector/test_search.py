@@ -148,6 +148,34 @@ def test_the_transfer_matrix_maps_names_and_says_what_it_cannot_map(workspace: P
     assert verify.verify_evidence(workspace / "evidence").findings == ()
 
 
+def test_the_catalog_the_terminal_and_the_pages_tell_of_it(workspace: Path, stackproof: Cli) -> None:
+    declare(workspace, one={"search": SPACE}, two={"search": {"threads": [1, 2], "batch": [8]}})
+    assert stackproof("collect", "tiny")[0] == stackproof("collect", "tiny", "--transfer")[0] == 0
+    said = "SELECT number, parameters, chosen_by, len(known_runs::VARCHAR[]) FROM searches JOIN runs USING (run_id)"
+    code, out, err = stackproof("query", f"{said} WHERE stack = 'two' ORDER BY number", "--format", "csv")
+    assert (code, out.splitlines()[2]) == (
+        0,
+        '2,"{""batch"": 8, ""threads"": 2}","grid, in the order of the file",1',
+    ), err
+    tuned = "SELECT count(*) FROM runs JOIN searches ON runs.tuned_by = searches.run_id WHERE role = 'timed'"
+    assert stackproof("query", tuned, "--format", "csv")[1].splitlines()[1] == "4"
+    code, out, err = stackproof("compare", "tiny")
+    assert (code, "- one: 5 trials of batch, threads by grid (2 without a value, 1 passed over)" in out) == (0, True), (
+        out
+    )
+    assert "times worse" in out
+    code, out, err = stackproof("build", "--pages-only")
+    assert code == 0, err
+    pages = Path(out.removeprefix("Pages: ").strip())
+    compared = (pages / "comparisons/tiny/one-vs-two.md").read_text()
+    for text in ("Settings that one cannot have: 1", "is too large for two threads", "with settings of two", "sp-lost"):
+        assert text in compared, text
+    assert "with settings of two" in (pages / "benchmarks/tiny.md").read_text()
+    trial = sealed(workspace, Role.SEARCH)[-1]
+    page = (pages / f"runs/{trial.run_id}/index.html").read_text()
+    assert f"Trial {trial.run.search.number if trial.run.search else 0} of a search by grid" in page
+
+
 @pytest.mark.parametrize(
     ("search", "space", "said"),
     [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ledger.run import Role
+from ledger.run import Role, State
 from sitegen.charts import tuning as chart
 from sitegen.comparison.evidence import PlannedTrial, Searched, TrialRun
 from sitegen.comparison.ranking import rank
@@ -149,6 +149,14 @@ def test_a_search_without_launches_is_shown_and_one_that_chose_nothing_here_is_n
     found = path_of(verdict(searched("fast", GRID)))
     assert (found.chosen, found.confirmed, len(found.trials)) == (None, None, 5)
     assert verdict(searched("fast", GRID) + interleaved(SLOW, FAST)).tuning == ()
+
+
+def test_what_a_trial_measured_before_it_failed_is_no_value():
+    runs = searched("fast", GRID)
+    runs[2] = replace(runs[2], state=State.FAILED, reason="out_of_memory")
+    found = path_of(verdict(runs + launched()))
+    assert [trial.number for trial in found.failed] == [3, 5]
+    assert [each.ratio for each in found.effects] == [None, pytest.approx(0.110 / 0.120)]
 
 
 def test_the_figure_tells_failures_the_chosen_trial_and_the_launches_after_it():
