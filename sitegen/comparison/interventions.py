@@ -21,7 +21,7 @@ from sitegen.comparison.declaration import find_pair, sealed_benchmark
 from sitegen.comparison.effect import LEAST_LAUNCHES, common_version, measure
 from sitegen.comparison.evidence import Evidence, TrialRun
 from sitegen.comparison.explanation import Claim, Closure, Fate, Prediction, Round
-from sitegen.comparison.selection import Selection
+from sitegen.comparison.selection import Selection, Side
 from sitegen.comparison.statistics import Interval, NoInterval, paired_ratio_of_means, ratio_of_differences
 from sitegen.format import count
 
@@ -150,7 +150,7 @@ def _plain(name: str, declared: _Declared, facts: Facts) -> Prediction:
         description=change.description,
         claim=change.claim,
         stack=change.stack,
-        change=_words(declared),
+        change=_words(declared, facts),
         fate=Fate.NOT_RUN,
         predicted=None,
         observed=None,
@@ -160,14 +160,24 @@ def _plain(name: str, declared: _Declared, facts: Facts) -> Prediction:
     )
 
 
-def _words(declared: _Declared) -> str:
-    """The change in words, beside what the stack has without it."""
+def _words(declared: _Declared, facts: Facts) -> str:
+    """The change in words, beside what the stack has without it: a search may have found that."""
     change, stack = declared.change, declared.benchmark.stacks[declared.change.stack]
+    side = next(side for side in facts.selection.sides if side.stack == change.stack)
+    had = {**stack.settings, **_found(side, stack.search)}
     settings = [
-        f"{name} {'left out' if value is None else value} instead of {stack.settings.get(name, 'the default')}"
+        f"{name} {'left out' if value is None else value} instead of {had.get(name, 'the default')}"
         for name, value in change.settings.items()
     ]
     return ", ".join([*settings, *(f"{name}={value}" for name, value in change.variables.items())])
+
+
+def _found(side: Side, space: Iterable[str]) -> dict[str, str]:
+    """Of the searched settings, those that the side's newest timed launch had."""
+    if not side.timed:
+        return {}
+    fields = side.timed[-1].fields
+    return {name: fields[f"setting.{name}"] for name in space if f"setting.{name}" in fields}
 
 
 def _predict(change: Intervention, facts: Facts) -> tuple[Closure | None, str | None]:

@@ -218,3 +218,14 @@ def test_the_track_record_counts_every_prediction() -> None:
         only(put_to_the_test([])),
     ]
     assert record(made) == "2 predictions tested: 1 fulfilled, 1 refuted, 0 undecided; 1 not tested yet."
+
+
+def test_the_words_of_a_change_name_what_a_search_had_found() -> None:
+    stacks = {name: {**stack, "search": {"threads": [1, 2]}} for name, stack in BENCHMARK["stacks"].items()}
+    found = verdict(
+        interleaved(SLOW, FAST, slow_changes={"fields": {"setting.threads": "2"}}) + profiled(*EXPLAINED),
+        comparisons=comparisons(),
+        stacks=stacks,
+        search={"method": "grid", "budget": {"trials": 2}},
+    )
+    assert only(found).change == "threads 4 instead of 2"
