@@ -57,7 +57,7 @@ class Place:
     cells: dict[str, Cell]
     """{metric: its value}, of the metrics that it has."""
     runs: tuple[str, ...]
-    tuning: TuningPath | None
+    tuning: TuningPath | None = None
     """How its settings were found, where a search did."""
 
 
@@ -81,7 +81,7 @@ class Ranking:
     objective: str
     columns: tuple[Column, ...]
     places: tuple[Place, ...]
-    transfer: Transfer | None
+    transfer: Transfer | None = None
     """Each searched stack with the best settings of each; None where nothing of that was launched."""
 
     def front(self, first: str, second: str) -> tuple[str, ...]:
