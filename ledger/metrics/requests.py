@@ -165,7 +165,7 @@ class Requests:
 
 
 def _at_once(start: Floats, end: Floats) -> float | None:
-    """Mean number of intervals that are open, over the time in which any is; None without an interval of some length."""
+    """Mean number of intervals that are open, over the time in which any is; None where none has a length."""
     known = ~np.isnan(start) & ~np.isnan(end) & (end > start)
     if not known.any():
         return None
