@@ -95,6 +95,9 @@ class Stack(Part):
     ] = ("warmup", "timed", "profiled")
     """What it is launched for."""
     price: Prices = ()
+    observe: Annotated[tuple[Text, ...], AfterValidator(different)] = ()
+    """Libraries that the traces of its profiled launches must show, such as `mscclpp` or `flash_attention`, beside what
+    its settings imply: a stack that is said to use one and does not wins nothing."""
 
 
 class Objective(Part):

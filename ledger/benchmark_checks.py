@@ -34,6 +34,7 @@ class Problem:
 def problems(benchmark: Benchmark, data: Any) -> Iterator[Problem]:
     """What is wrong with a benchmark whose plain content is `data`, first things first."""
     yield from _comparisons(benchmark)
+    yield from _observed(benchmark)
     yield from _declared_metrics(benchmark)
     yield from _acceptance(benchmark, data)
     yield from _limits(benchmark, data)
@@ -112,6 +113,19 @@ def _search(benchmark: Benchmark) -> Iterator[Problem]:
         if points > search.MOST_POINTS:
             what = f"a grid of {points} points, and {search.MOST_POINTS} are the most"
             yield Problem(("stacks", name, "search"), what, "use the method tpe or random")
+
+
+def _observed(benchmark: Benchmark) -> Iterator[Problem]:
+    """Names of libraries that no table has."""
+    if not any(stack.observe for stack in benchmark.stacks.values()):
+        return
+    from ledger.traces.libraries import libraries  # noqa: PLC0415 (few files name any, and traces are slow to import)
+
+    for name, stack in benchmark.stacks.items():
+        for index, library in enumerate(stack.observe):
+            if library not in libraries():
+                what = f"no library {library!r} is known by names in traces"
+                yield Problem(("stacks", name, "observe", index), what, nearest(library, libraries()))
 
 
 def _declared_metrics(benchmark: Benchmark) -> Iterator[Problem]:

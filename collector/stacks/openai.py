@@ -50,6 +50,9 @@ class OpenAIAdapter(ServingAdapter):
         """Its name is all that is known of it."""
         return digest({"address": job.settings["address"], "model": self.model_name(job)})
 
+    def weights(self, job: Job) -> None:
+        """Nothing is known of them."""
+
     def model_name(self, job: Job) -> str:
         """As the service calls it."""
         model = job.benchmark.work(ServeWorkload).model

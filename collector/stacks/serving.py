@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar
 import jinja2
 from pydantic import BaseModel, ConfigDict, Field
 
-from collector.stacks import launch_files, serving_output, training_launch
+from collector.stacks import launch_files, model_weights, serving_output, training_launch
 from collector.stacks.interface import (
     Adapter,
     Ending,
@@ -149,6 +149,14 @@ class ServingAdapter(Adapter):
         """Of the files that are served."""
         return launch_files.tree_digest(self.model_path(job))
 
+    def weights(self, job: Job) -> dict[str, int] | None:
+        """Bytes of weights that a decode iteration reads, and the devices that they are spread over; None if unknown.
+
+        Metrics ask how fast memory is read for a token.
+        """
+        found = model_weights.bytes_read(self.model_path(job), job.settings["precision"])
+        return None if found is None else {"bytes": found, "devices": job.settings.get("tensor_parallel_size") or 1}
+
     def missing(self, job: Job) -> MissingPrerequisite | None:
         """The server's packages, unless the stack has an environment of its own."""
         return training_launch.missing_distribution(job, self.requires, f"pip install {' '.join(self.requires)}")
@@ -192,6 +200,7 @@ class ServingAdapter(Adapter):
             "key_variable": settings.get("key_variable"),
             "metrics_path": self.metrics_path,
             "model_name": self.request_name(trial),
+            "weights": self.weights(trial),
             "endpoint": workload.endpoint,
             "system": workload.system,
             "sampling": workload.sampling.model_dump(),

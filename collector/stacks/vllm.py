@@ -78,6 +78,10 @@ class VllmAdapter(ServingAdapter):
             done.append(f"wrote {place.name}: vLLM takes its device from the version of a package named vllm")
         return done
 
+    def weights(self, job: Job) -> dict[str, int] | None:
+        """Not known of weights that vLLM packs as it loads them."""
+        return None if job.settings["quantization"] else super().weights(job)
+
     def server(self, trial: Trial) -> dict[str, Any]:
         """The command; its profiler is configured only in profiled launches."""
         settings = trial.settings

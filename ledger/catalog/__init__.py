@@ -7,7 +7,7 @@ no setting.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -74,6 +74,19 @@ class Catalog:
         self._fill(sql)
         return querying.arrow(self._connection, sql, parameters)
 
+    def trace_libraries(self, run_ids: Collection[str]) -> dict[str, dict[str, str]]:
+        """{run: {library: an example of its names in the run's traces}}, of these runs, whose traces are read.
+
+        A run without a trace that can be read is left out; one in which no name tells a library has none. Raises
+        StorageError when the cache of traces cannot be written.
+        """
+        found: dict[str, dict[str, str]] = {}
+        for row in self._traces.libraries(run_ids) if self._traces is not None and run_ids else []:
+            libraries = found.setdefault(str(row["run_id"]), {})
+            if row["library"] is not None:
+                libraries.setdefault(str(row["library"]), str(row["example"]))
+        return found
+
     def describe(self) -> list[Column]:
         """Every column of every table and view, tables first, in the order of their definition."""
         from ledger.catalog import querying  # noqa: PLC0415 (DuckDB is slow to import)
@@ -104,7 +117,7 @@ def open(evidence: Path, traces: Path | None = None) -> Catalog:
     """The catalog of all run folders below `evidence`; without runs its tables are empty.
 
     `traces` is where the tables of traces are kept once they are read (default: in the workspace that holds
-    `evidence`); that happens when a query first names `events`, `collectives` or `trace_integrity`.
+    `evidence`); that happens when a query first names `events`, `collectives`, `trace_integrity` or `trace_libraries`.
     Metrics whose definitions are newer than a run are computed beside them and kept in a cache, as `origin: derived`.
     What is broken is left out and named in `Catalog.problems`. Raises InputError when `evidence` is not a readable
     folder.

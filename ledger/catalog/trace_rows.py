@@ -1,8 +1,10 @@
-"""Rows of the catalog about one run's traces: what is wrong with them, and their collectives."""
+"""Rows of the catalog about one run's traces: what is wrong with them, their collectives, and which libraries ran."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +18,7 @@ from ledger.traces.cache import Cached
 from ledger.traces.collectives import across, of_rank
 from ledger.traces.derived import kept
 from ledger.traces.integrity import Finding, RankRecord, inspect, inspect_ranks, rank_record
+from ledger.traces.libraries import seen
 
 UNREADABLE = "unreadable"
 """Code of the one row about a trace that cannot be read."""
@@ -89,8 +92,26 @@ def _called(read: Cached) -> pa.Table:
     return of_rank(trace, explain(trace))
 
 
+def library_rows(run_id: str, sealed: Sequence[SealedTrace], root: Path) -> list[Row]:
+    """Rows of trace_libraries: for each trace that can be read one a library, or one without where names tell none."""
+    rows: list[Row] = []
+    for trace in sealed:
+        read = _read(trace, root)
+        if isinstance(read, Cached):
+            with storage_errors(root):
+                found = kept(root / "libraries", read.digest, partial(_libraries, read))
+            rows += [{"run_id": run_id, "file": trace.file, "rank": read.facts.rank, **row} for row in found]
+    return rows
+
+
+def _libraries(read: Cached) -> list[Row]:
+    none: Row = {"library": None, "events": None, "duration_ns": None, "example": None}
+    return [asdict(each) for each in seen(read.files("events"))] or [none]
+
+
 ROWS: dict[str, Callable[[str, Sequence[SealedTrace], Path], list[Row]]] = {
     "collectives": collective_rows,
+    "trace_libraries": library_rows,
     "trace_integrity": integrity_rows,
 }
 """{table: what makes its rows of one run}."""

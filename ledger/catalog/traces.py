@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from ledger.traces.interface import EVENTS
 EVENTS_SOURCE = "trace_events"
 """What the view `events` reads: a name that is registered anew once the traces are there."""
 
-_ASKED = re.compile(r"\b(events|trace_integrity|collectives)\b", re.IGNORECASE)
+_ASKED = re.compile(r"\b(events|trace_integrity|collectives|trace_libraries)\b", re.IGNORECASE)
 _SCHEMA = pa.schema(
     [("run_id", pa.string()), ("rank", pa.int32())]
     + [(each.name, each.type.value_type if pa.types.is_dictionary(each.type) else each.type) for each in EVENTS]
@@ -54,6 +54,16 @@ class TraceTables:
             else:
                 self._fill_table(name)
             self._filled.add(name)
+
+    def libraries(self, run_ids: Collection[str]) -> list[Row]:
+        """Rows of trace_libraries of these runs only, so that no other trace is read."""
+        from ledger.catalog.trace_rows import library_rows  # noqa: PLC0415 (slow to import)
+
+        rows: list[Row] = []
+        for run_id, sealed in groupby(self._sealed(), key=lambda trace: trace.run_id):
+            if run_id in run_ids:
+                rows += library_rows(run_id, list(sealed), self.root)
+        return rows
 
     def close(self) -> None:
         """Remove what was cached for this connection only."""

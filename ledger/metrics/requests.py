@@ -117,6 +117,17 @@ class Requests:
         return float(np.nanmax(self.ended) - np.nanmin(self.start)) if len(self) else 0.0
 
     @cached_property
+    def in_flight(self) -> float | None:
+        """Mean number that were sent and had not ended, while there was any; None where none took any time."""
+        return _at_once(self.sent, self.ended)
+
+    @cached_property
+    def decoding_at_once(self) -> float | None:
+        """Mean number of answered ones between first and last token, while there was any; None where none tells."""
+        first = np.where(self.answered, self._seconds("first_token_ns"), np.nan)
+        return _at_once(first, self.ended)
+
+    @cached_property
     def offered(self) -> float | None:
         """Requests a second that the load asked for; None for a closed loop or a single request."""
         if not self.is_open or len(self) < 2:
@@ -151,6 +162,20 @@ class Requests:
     def _floats(self, name: str) -> Floats:
         values: Any = self.table[name].to_numpy(zero_copy_only=False)
         return np.asarray(values, dtype=np.float64)
+
+
+def _at_once(start: Floats, end: Floats) -> float | None:
+    """Mean number of intervals that are open, over the time in which any is; None where none has a length."""
+    known = ~np.isnan(start) & ~np.isnan(end) & (end > start)
+    if not known.any():
+        return None
+    order = np.argsort(start[known], kind="stable")
+    start, end = start[known][order], end[known][order]
+    reached = np.maximum.accumulate(end)
+    # Each interval adds what of it lies beyond the end of all that began before.
+    before = np.concatenate(([-np.inf], reached[:-1]))
+    covered = np.clip(end - np.maximum(start, before), 0, None).sum()
+    return float((end - start).sum() / covered)
 
 
 def of_phase(table: pa.Table | None, phase: str) -> Requests | None:

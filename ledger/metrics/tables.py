@@ -67,11 +67,22 @@ class Tables:
         return stack.price or None if stack else None
 
     @cached_property
-    def device_count(self) -> int:
-        """Accelerators of the machine, 0 where it has none."""
+    def devices(self) -> tuple[dict[str, Any], ...]:
+        """Accelerators of the machine, as environment.json describes each; empty where it has none."""
         path = self.folder / "environment.json"
         hardware = json.loads(path.read_bytes()).get("hardware", {}) if path.is_file() else {}
-        return len(hardware.get("devices") or ())
+        return tuple(hardware.get("devices") or ())
+
+    @property
+    def device_count(self) -> int:
+        """Accelerators of the machine, 0 where it has none."""
+        return len(self.devices)
+
+    @cached_property
+    def trial(self) -> dict[str, Any]:
+        """launch/trial.json: what was launched, with everything resolved; empty where there is none."""
+        path = self.folder / "launch/trial.json"
+        return dict(json.loads(path.read_bytes())) if path.is_file() else {}
 
     @cached_property
     def _declared(self) -> tuple[Benchmark, Launch] | None:

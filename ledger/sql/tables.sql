@@ -366,6 +366,24 @@ COMMENT ON COLUMN trace_integrity.count IS 'How often it was found.';
 COMMENT ON COLUMN trace_integrity.finding IS 'The finding in a sentence.';
 COMMENT ON COLUMN trace_integrity.gates IS 'Whether the finding keeps the trace from carrying an explanation.';
 
+CREATE TABLE trace_libraries (
+    run_id VARCHAR NOT NULL,
+    file VARCHAR NOT NULL,
+    rank INTEGER,
+    library VARCHAR,
+    events BIGINT,
+    duration_ns BIGINT,
+    example VARCHAR
+);
+COMMENT ON TABLE trace_libraries IS 'Which libraries ran, by the names in each trace, one row a library; a readable trace whose names tell none has one row without one. The traces are read when a query first names this table.';
+COMMENT ON COLUMN trace_libraries.run_id IS 'The run.';
+COMMENT ON COLUMN trace_libraries.file IS 'Path of the trace within the run folder.';
+COMMENT ON COLUMN trace_libraries.rank IS 'The trace''s rank; NULL where neither the trace nor its name tells.';
+COMMENT ON COLUMN trace_libraries.library IS 'nccl, inductor, flash_attention and so on, as `observe` of a stack names them; NULL where no name tells any.';
+COMMENT ON COLUMN trace_libraries.events IS 'Kernels, operators and annotations with names of the library.';
+COMMENT ON COLUMN trace_libraries.duration_ns IS 'Sum of their durations; operators that call each other count twice.';
+COMMENT ON COLUMN trace_libraries.example IS 'The name that most of them have.';
+
 CREATE TABLE collectives (
     run_id VARCHAR NOT NULL,
     rank INTEGER,

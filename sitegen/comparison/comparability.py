@@ -89,19 +89,18 @@ def line_up(
     runs = [_witnesses(side) for side in (baseline, candidate)]
     names = set(table.held) | {name for side in runs for run in side for name in run.fields}
     found = [line for name in names if (line := _compare(name, runs[0], runs[1], table))]
-    rank = {pair: position for position, pair in enumerate(_ORDER)}
-    listed = [line for line in found if (line.treatment, line.sameness) in rank]
     order = list(table.held)
-    return tuple(
-        sorted(
-            listed,
-            key=lambda line: (
-                rank[line.treatment, line.sameness],
-                order.index(line.field) if line.field in table.held else len(order),
-                line.field,
-            ),
-        )
+    by_name = sorted(
+        found, key=lambda line: (order.index(line.field) if line.field in table.held else len(order), line.field)
     )
+    return differences_first(by_name)
+
+
+def differences_first(lines: Iterable[FieldComparison]) -> tuple[FieldComparison, ...]:
+    """Lines that say something, what differs before what is not known and what is the same; else as they come."""
+    rank = {pair: position for position, pair in enumerate(_ORDER)}
+    listed = [line for line in lines if (line.treatment, line.sameness) in rank]
+    return tuple(sorted(listed, key=lambda line: rank[line.treatment, line.sameness]))
 
 
 def _title(field: str) -> str:

@@ -13,6 +13,7 @@ from sitegen.comparison.effect import Order
 from sitegen.comparison.envelope import counted
 from sitegen.comparison.evidence import TrialRun
 from sitegen.comparison.selection import EARLIER, Selection
+from sitegen.comparison.treatments import Seeing
 from sitegen.comparison.verdict import Accounting, Changed, Note
 from sitegen.format import count, difference, share
 
@@ -35,6 +36,8 @@ class Case:
     unequal_tuning: str | None
     """Words where the two sides were not searched equally long."""
     today: date
+    treatments: tuple[Seeing, ...] = ()
+    """What each side is said to run with, and whether its traces show it."""
 
     @property
     def cited(self) -> tuple[TrialRun, ...]:
@@ -53,7 +56,7 @@ def downgrades(case: Case) -> tuple[Note, ...]:
     """Every downgrade that applies, in a fixed order; none without a timed launch to say it about."""
     if not case.timed:
         return ()
-    return (*(note for rule in _RULES if (note := rule(case))), *_changed(case))
+    return (*(note for rule in _RULES if (note := rule(case))), *_treatments(case), *_changed(case))
 
 
 def _ids(runs: Iterable[TrialRun]) -> tuple[str, ...]:
@@ -172,6 +175,16 @@ def _changed(case: Case) -> Iterable[Note]:
         said = [f"{each.what} was {each.then} and is {each.now} now" for each in case.changes if each.code == code]
         text = f"the benchmark file was changed after the launches: {'; '.join(said)}"
         yield Note(code, f"{text}; what was declared then is judged by", _ids(case.timed[:1]))
+
+
+def _treatments(case: Case) -> Iterable[Note]:
+    """What no trace shows that was to be seen, and what traces show beside something else that does the same."""
+    for each in case.treatments:
+        if each.explicit and each.observed is None:
+            yield Note("treatment_unknown", f"whether {each.stack} runs with {each.title} is not known: no trace tells")
+        elif each.mixed:
+            text = f"beside {each.title} the traces of {each.stack} show {' and '.join(each.instead)}"
+            yield Note("treatment_mixed", f"{text}, which does the same", each.evidence)
 
 
 def _stale(case: Case) -> Note | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import resources
@@ -131,6 +132,15 @@ class PlannedTrial:
     """The tuning path that a search trial is of."""
 
 
+Libraries = Callable[[Collection[str]], Mapping[str, Mapping[str, str]]]
+"""{run id: {library: an example of its names}} of the runs that have a trace that can be read."""
+
+
+def _no_traces(_: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+    """What is read where there are no traces."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Evidence:
     """Everything of one benchmark, runs in the order of their start."""
@@ -139,6 +149,8 @@ class Evidence:
     plans: tuple[PlannedTrial, ...]
     broken: tuple[str, ...] = ()
     """One line for each run folder or plan that could not be read as it was sealed."""
+    libraries: Libraries = field(repr=False, default=_no_traces)
+    """Reads which libraries traces show; called only for runs of which something is to be seen."""
 
 
 def load(catalog: Catalog, benchmark: str) -> Evidence:
@@ -168,7 +180,7 @@ def load(catalog: Catalog, benchmark: str) -> Evidence:
         for row in _rows(catalog, "plans", benchmark)
     )
     broken = tuple(line for line in catalog.problems if line.startswith(f"{benchmark}/"))
-    return Evidence(runs, plans, broken)
+    return Evidence(runs, plans, broken, catalog.trace_libraries)
 
 
 def _rows(catalog: Catalog, name: str, benchmark: str) -> list[dict[str, Any]]:

@@ -29,6 +29,7 @@ from sitegen.comparison import (
     readiness,
     request_accounting,
     transfer,
+    treatments,
     tuning,
 )
 from sitegen.comparison.claims.facts import Facts
@@ -101,7 +102,12 @@ def judge_evidence(
     found, fields, account = facts.effect, facts.fields, facts.accounting
     differ = effect.definitions_differ(selection, objective.metric)
     limits = envelope.check_limits(selection, benchmark)
-    outcome = decision.decide(selection, found, limits, fields, threshold, differ or wrong_way)
+    seeing = treatments.observe(selection, (benchmark, now), known.libraries)
+    fields = comparability.differences_first((*treatments.lines(selection, seeing), *fields))
+    unobserved = tuple(each.text() for each in seeing if each.observed is False)
+    outcome = decision.withheld(
+        decision.decide(selection, found, limits, fields, threshold, differ or wrong_way), bool(unobserved)
+    )
     tested = interventions.predictions(
         known,
         now,
@@ -131,13 +137,14 @@ def judge_evidence(
             definitions_differ=differ,
             wrong_way=wrong_way,
             broken=broken,
+            treatments=seeing,
             undeclared=declared.unreadable,
             unequal_tuning=effort,
         )
     )
     order = effect.launch_order(*(side.of(Role.TIMED) for side in selection.sides))
-    moment = today or datetime.now(UTC).date()
-    case = downgrades.Case(selection, benchmark, order, account, declared.changes, effort, moment)
+    day = today or datetime.now(UTC).date()
+    case = downgrades.Case(selection, benchmark, order, account, declared.changes, effort, day, seeing)
     return Verdict(
         benchmark=benchmark.name,
         slug=comparison.slug,
@@ -145,7 +152,7 @@ def judge_evidence(
         candidate=comparison.candidate,
         decision=outcome.decision,
         winner=outcome.winner,
-        sentence=sentence(selection, benchmark, outcome, found, limits, fields, threshold, wrong_way),
+        sentence=sentence(selection, benchmark, outcome, found, limits, fields, threshold, wrong_way, unobserved),
         readiness=ready,
         downgrades=downgrades.downgrades(case),
         declared=declaration.declared(declared, selection.profile),

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from ledger.benchmark import Benchmark
 from ledger.run import Role
-from sitegen.comparison.decision import Outcome, is_unequal
+from sitegen.comparison.decision import NOT_OBSERVED, ONLY_ONE_QUALIFIES, Outcome, is_unequal
 from sitegen.comparison.effect import LEAST_LAUNCHES
 from sitegen.comparison.envelope import counted
 from sitegen.comparison.explanation import Claim, Fate, Prediction
 from sitegen.comparison.next_run import Planner
 from sitegen.comparison.selection import Selection
 from sitegen.comparison.sentence import judged_text, prediction_text, wrong_way_text
+from sitegen.comparison.treatments import Seeing
 from sitegen.comparison.verdict import (
     Accounting,
     Count,
@@ -54,6 +55,8 @@ class Findings:
     """The objective asks for the worse."""
     broken: tuple[Note, ...]
     """Evidence that is not what was sealed."""
+    treatments: tuple[Seeing, ...] = ()
+    """What each side is said to run with, and whether its traces show it."""
     undeclared: str | None = None
     """Why it cannot be read what was declared before the launches."""
     unequal_tuning: str | None = None
@@ -159,6 +162,16 @@ def _last_missing(findings: Findings, row: Count) -> int:
     return max((each.repeat for each in planned), default=1)
 
 
+def _treatments(findings: Findings) -> Iterable[Gap]:
+    """A side that its traces show without what it is said to run with."""
+    for each in findings.treatments:
+        if each.observed is False:
+            note = Note("treatment_not_observed", f"treatment not observed: {each.text()}", each.without)
+            how = f"take {each.library} out of its `observe`" if each.explicit else f"change {each.basis}"
+            step = f"have {each.stack} run with {each.title}, or {how}; {_launch_again(findings, 'its launches')}"
+            yield Gap(note, step=step)
+
+
 def _definitions(findings: Findings) -> Iterable[Gap]:
     if findings.definitions_differ:
         text = f"the two sides' values of {findings.effect.metric} come from different definitions"
@@ -184,7 +197,7 @@ def _envelope(findings: Findings) -> Iterable[Gap]:
 
 def _interval(findings: Findings) -> Iterable[Gap]:
     """Only where the effect was to decide, and enough launches were made for it to."""
-    if findings.outcome.decision is not Decision.INCONCLUSIVE:
+    if findings.outcome.decision is not Decision.INCONCLUSIVE or findings.outcome.reason == NOT_OBSERVED:
         return
     effect = findings.effect
     if min(effect.baseline_launches, effect.candidate_launches) < LEAST_LAUNCHES:
@@ -304,7 +317,7 @@ def _profilers_part(findings: Findings) -> str:
 
 
 def _decided_by_envelope(findings: Findings) -> bool:
-    return findings.outcome.decision is Decision.NONE_QUALIFIES or findings.outcome.reason is not None
+    return findings.outcome.decision is Decision.NONE_QUALIFIES or findings.outcome.reason == ONLY_ONE_QUALIFIES
 
 
 _RULES: tuple[Callable[[Findings], Iterable[Gap]], ...] = (
@@ -313,6 +326,7 @@ _RULES: tuple[Callable[[Findings], Iterable[Gap]], ...] = (
     _wrong_way,
     _excluded,
     _held,
+    _treatments,
     _definitions,
     _launches,
     _missing,

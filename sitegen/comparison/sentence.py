@@ -28,8 +28,10 @@ def sentence(
     fields: tuple[FieldComparison, ...],
     threshold: float,
     wrong_way: bool = False,
+    unobserved: tuple[str, ...] = (),
 ) -> str:
-    """What was decided, or why nothing was; `wrong_way` says that the objective asks for the worse."""
+    """What was decided, or why nothing was; `wrong_way` says that the objective asks for the worse, and `unobserved`
+    what traces do not show of what a side is said to run with."""
     a, b = (side.stack for side in selection.sides)
     match outcome.decision:
         case Decision.NOT_COMPARABLE:
@@ -43,6 +45,8 @@ def sentence(
             return _win(benchmark, selection, outcome, effect, threshold)
         case Decision.EQUIVALENT:
             return f"{b} and {a} are equivalent: {_numbers(effect, b, a)}, inside the {share(threshold)} threshold."
+        case Decision.INCONCLUSIVE if outcome.reason:
+            return f"{b} against {a} is not decided: {outcome.reason}, for {'; '.join(unobserved)}."
     return _undecided(selection, effect, limits, threshold)
 
 

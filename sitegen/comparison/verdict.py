@@ -158,7 +158,7 @@ class FieldComparison:
     baseline: str | None
     candidate: str | None
     title: str | None = None
-    """What sentences call a held field: `batch size`."""
+    """What sentences call a held field, `batch size`, or a library that traces show."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ledger.workspace import Workspace
 from sitegen import demand as demands
 from sitegen import flips, production
 from sitegen.charts import interval, launches, parts, tuning
-from sitegen.comparison import report
+from sitegen.comparison import report, treatments
 from sitegen.comparison.sentence import judged_text
 from sitegen.comparison.verdict import Decision, FieldComparison, Sameness, Verdict
 from sitegen.pages import glossary
@@ -70,6 +70,7 @@ def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
             "tuning": {path.stack: tuning.chart(path, RUNS) for path in verdict.tuning},
         },
         fields=sorted(verdict.fields, key=_by_difference),
+        seen_in_traces=[each.field for each in verdict.fields if each.field.startswith(treatments.FIELD)],
         shares=_shares(verdict),
         residual=report.residual_parts(verdict.accounting),
         runs={row["run_id"]: row for row in facts.tables["runs"]},
@@ -161,6 +162,8 @@ def _queries(verdict: Verdict) -> dict[str, str]:
         "transfer": f"SELECT batch, repeat, stack, tuned_stack, state, reason, value, run_id {joined} {stacks} "
         f"AND role = 'transfer' AND metric = '{verdict.effect.metric}' ORDER BY started_at",
         "fields": f"SELECT stack, field, value FROM cards JOIN runs USING (run_id) WHERE {stacks} ORDER BY ALL",
+        "libraries": "SELECT stack, run_id, rank, library, events, example FROM trace_libraries JOIN runs USING "
+        f"(run_id) WHERE {stacks} ORDER BY ALL",
     }
     return {name: f"stackproof query {shlex.quote(sql)}" for name, sql in queries.items()}
 

@@ -55,6 +55,27 @@ def test_quantities(key: str, value: Any, said: str) -> None:
     assert said in refusal(key, value)
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (["msccl"], "stacks.fast.observe.0: no library 'msccl' is known by names in traces; did you mean 'mscclpp'?"),
+        (["nccl", "flash_atention"], "stacks.fast.observe.1: no library 'flash_atention' is known"),
+        (["zzzz"], "known: nccl, "),
+        (["nccl", "nccl"], "nccl"),
+        ("nccl", "must be a list"),
+        ([1], "must be text"),
+    ],
+)
+def test_what_is_to_be_observed_is_a_library_that_names_tell(value: Any, said: str) -> None:
+    assert said in refusal("stacks.fast.observe", value)
+
+
+def test_what_is_to_be_observed_changes_no_work() -> None:
+    with_it = parse("stacks.fast.observe", ["mscclpp", "flash_attention"])
+    assert with_it.stacks["fast"].observe == ("mscclpp", "flash_attention")
+    assert with_it.workload_digest == parse("timeout", 60).workload_digest
+
+
 def test_a_field_is_not_both_compared_and_held() -> None:
     both = {"intended": ["setting.threads", "setting.mode"], "held": ["setting.mode"]}
     said = refusal("comparisons", [{**BENCHMARK["comparisons"][0], **both}])

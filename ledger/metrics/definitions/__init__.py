@@ -2,6 +2,7 @@
 
 from ledger.metrics.definitions import (
     communication,
+    decoding,
     demand,
     energy,
     quality,
@@ -11,4 +12,14 @@ from ledger.metrics.definitions import (
     training,
 )
 
-__all__ = ["communication", "demand", "energy", "quality", "serving", "trace", "trace_device", "training"]
+__all__ = [
+    "communication",
+    "decoding",
+    "demand",
+    "energy",
+    "quality",
+    "serving",
+    "trace",
+    "trace_device",
+    "training",
+]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ledger.run import Role
+from sitegen.comparison.claims import batching
 from sitegen.comparison.claims.facts import ALIKE, MATTERS, Facts
 from sitegen.comparison.explanation import Claim
-from sitegen.format import seconds, share, times
+from sitegen.format import number, seconds, share, times
 
 SATURATED = 0.95
 """Share of the offered load below which a side does not keep up."""
@@ -40,7 +41,7 @@ def saturated(facts: Facts) -> Iterable[Claim]:
                 f"{facts.names[side]} carries {share(carried)} of the offered load: requests pile up, and its latency "
                 "is that of the queue, not of the server.",
                 metrics=("achieved_load", "request_throughput", "e2e.mean"),
-                parts=QUEUE if facts.slower == side and _queues(facts) else (),
+                parts=QUEUE if facts.slower == side and _queues(facts) and not batching.starved(facts) else (),
                 refuted_by="a longer run at this load has no longer latency",
                 intervention="offer both sides a load that both carry",
                 role=Role.TIMED,
@@ -49,6 +50,53 @@ def saturated(facts: Facts) -> Iterable[Claim]:
 
 def _queues(facts: Facts) -> bool:
     return facts.share_of(sum(map(facts.more, QUEUE))) >= MATTERS
+
+
+def starved(facts: Facts) -> Iterable[Claim]:
+    """Requests wait while few are worked on at once: the time of an iteration is spent on a small batch."""
+    found, more = batching.starved(facts), _phase(facts, "phase.first_token")
+    if found is None or more is None:
+        return
+    slow, fast = _slow_fast(facts)
+    yield facts.claim(
+        "batch_starvation",
+        f"{slow} decodes {number(found.batch)} requests at once while {number(found.in_flight)} are in flight, "
+        f"{found.why}; {fast} decodes {number(found.other_batch)} of {number(found.other_in_flight)}. The first token "
+        f"of {slow} comes {seconds(more)} later for that; {_accounts(facts, more)}.",
+        metrics=(
+            "requests_in_flight",
+            "decoding_at_once",
+            "queue_time",
+            "phase.first_token",
+            "tpot.mean",
+            "output_token_throughput",
+        ),
+        parts=("phase.first_token",),
+        refuted_by=f"with room for {number(found.in_flight)} requests at once {slow}'s first token comes as late",
+        intervention=f"give {slow} room for {number(found.in_flight)} requests at once"
+        + (f" ({found.setting})" if found.setting else ""),
+        role=Role.TIMED,
+    )
+
+
+def small_batches(facts: Facts) -> Iterable[Claim]:
+    """The load, and no limit, keeps a side's batches small: what a token costs then is that of this load."""
+    for side in (0, 1):
+        found = batching.limit_of(facts, side)
+        in_flight = facts.mean(side, "requests_in_flight")
+        if found is None or in_flight is None or in_flight > found.most / 2:
+            continue
+        name = facts.names[side]
+        yield facts.claim(
+            "small_batches",
+            f"{name} has {number(in_flight)} requests in flight, of the {found.most} at once that {found.setting} "
+            "allows: the load keeps its batches small, so device time a token is that of this load, not of its "
+            "capacity.",
+            metrics=("requests_in_flight", "decoding_at_once", "output_token_throughput"),
+            refuted_by=f"with twice as many requests in flight {name} gives no more tokens a second",
+            intervention="offer both sides a higher load, or sweep it",
+            role=Role.TIMED,
+        )
 
 
 def client_wait(facts: Facts) -> Iterable[Claim]:
@@ -72,10 +120,10 @@ def client_wait(facts: Facts) -> Iterable[Claim]:
 def first_token(facts: Facts) -> Iterable[Claim]:
     """A longer way to the first token: queueing before prefill where the server tells it, else prefill or both."""
     more = _phase(facts, "phase.first_token")
-    if more is None or any(_is_saturated(facts, side) for side in (0, 1)):
+    if more is None or any(_is_saturated(facts, side) for side in (0, 1)) or batching.starved(facts):
         return
     slow, fast = _slow_fast(facts)
-    queues, side = facts.both("queue_time.mean"), facts.slower or 0
+    queues, side = facts.both("queue_time"), facts.slower or 0
     waiting = queues[side] - queues[1 - side] if queues else None
     if waiting is not None and waiting >= more / 2:
         code, why = "queueing_before_prefill", f"{seconds(waiting)} of it waiting in the server's queue"
@@ -90,7 +138,7 @@ def first_token(facts: Facts) -> Iterable[Claim]:
         code,
         f"The first token of {slow} comes {seconds(more)} later after the send than that of {fast}, {why}; "
         f"{_accounts(facts, more)}.",
-        metrics=("phase.first_token", "ttft.mean", "queue_time.mean"),
+        metrics=("phase.first_token", "ttft.mean", "queue_time"),
         parts=("phase.first_token",),
         refuted_by="at one request in flight the first token comes as late",
         intervention=todo,
@@ -108,6 +156,10 @@ def decode(facts: Facts) -> Iterable[Claim]:
     if tokens is not None and tokens > 1 + ALIKE and (pace is None or pace < tokens):
         code, why = "longer_answers", f"its answers have {times(tokens)} times as many tokens"
         refuted, todo = "answers of equal length take as long", "hold the length of answers the same on both sides"
+    elif pace is not None and (bound := batching.memory_bound(facts, pace)) is not None:
+        code, why = "memory_bound_decode", f"a token takes {times(pace)} times as long, and {bound}"
+        refuted = f"with weights of fewer bytes a token of {slow} takes as long, or it takes longer in a larger batch"
+        todo = f"serve {slow} with weights of fewer bytes (a lower precision, quantization), all else the same"
     else:
         code = "slower_decode"
         why = f"a token takes {times(pace)} times as long" if pace and pace > 1 else "each token takes longer"
@@ -116,7 +168,12 @@ def decode(facts: Facts) -> Iterable[Claim]:
         code,
         f"From its first token to its last {slow} takes {seconds(more)} longer than {fast}: {why}; "
         f"{_accounts(facts, more)}.",
-        metrics=("phase.decode", "tpot.mean", "output_token_throughput"),
+        metrics=(
+            "phase.decode",
+            "tpot.mean",
+            "output_token_throughput",
+            *(batching.MEMORY if code == "memory_bound_decode" else ()),
+        ),
         parts=("phase.decode",),
         refuted_by=refuted,
         intervention=todo,
@@ -135,4 +192,11 @@ def _tokens_ratio(facts: Facts) -> float | None:
     return tokens / requests if tokens and requests else None
 
 
-RULES: tuple[Callable[[Facts], Iterable[Claim]], ...] = (saturated, client_wait, first_token, decode)
+RULES: tuple[Callable[[Facts], Iterable[Claim]], ...] = (
+    saturated,
+    starved,
+    client_wait,
+    first_token,
+    decode,
+    small_batches,
+)

@@ -97,6 +97,8 @@ def selection(runs: list[TrialRun], **changes: Any) -> Selection:
 
 def verdict(runs: list[TrialRun], **changes: Any) -> Verdict:
     others = {"plans": changes.pop("plans", ())}
+    if "libraries" in changes:
+        others["libraries"] = changes.pop("libraries")
     file = declared(**changes)
     return judge_evidence(evidence(runs, **others), file, file.benchmark.comparisons[0])
 

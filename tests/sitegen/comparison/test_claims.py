@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ledger.metrics import registry
 from ledger.run import Role
 from sitegen.comparison.evidence import ItemResult, TrialRun
 from sitegen.comparison.report import to_json, to_text
@@ -189,11 +190,19 @@ def test_a_single_setting_that_differs_does_it() -> None:
 CLOSED = {**SERVE, "load": {"concurrency": 1, "requests": 200, "max_output_tokens": 16}}
 
 
-def served(slow: dict[str, float], fast: dict[str, float], *, items: dict[str, float] | None = None) -> Verdict:
+def served(
+    slow: dict[str, float],
+    fast: dict[str, float],
+    *,
+    items: dict[str, float] | None = None,
+    swapped: bool = False,
+    **changes: Any,
+) -> Verdict:
     """Five launches a side of a serving benchmark, `e2e.mean` the sum of the phases, with a little spread."""
     values, accepted = {"slow": slow, "fast": fast}, items or {"slow": 1.0, "fast": 1.0}
+    sides = ("fast", "slow") if swapped else ("slow", "fast")
     runs = []
-    for run in interleaved([1.0] * 5, [1.0] * 5):
+    for run in interleaved([1.0] * 5, [1.0] * 5, **changes):
         own, spread = values[run.stack], 1 + 0.002 * (run.repeat + (run.stack == "fast") * 0.3)
         phases = {name: value for name, value in own.items() if name.startswith("phase.")}
         rows = {**own, **{name: value * spread for name, value in phases.items()}}
@@ -202,9 +211,8 @@ def served(slow: dict[str, float], fast: dict[str, float], *, items: dict[str, f
         rows.setdefault("acceptance_rate", accepted[run.stack])
         results = {f"q{n}": ItemResult(float(n < 200 * accepted[run.stack]), 1, 1) for n in range(200)}
         runs.append(replace(run, measured=tuple(measured(name, value) for name, value in rows.items()), items=results))
-    return verdict(
-        runs, **benchmark(CLOSED), comparisons=[{"baseline": "slow", "candidate": "fast", "threshold": "5%"}]
-    )
+    pair = {"baseline": sides[0], "candidate": sides[1], "threshold": "5%"}
+    return verdict(runs, **benchmark(CLOSED), comparisons=[pair])
 
 
 def phases(wait: float = 0.0, first: float = 0.2, decode: float = 0.3, **more: float) -> dict[str, float]:
@@ -215,10 +223,10 @@ def phases(wait: float = 0.0, first: float = 0.2, decode: float = 0.3, **more: f
 SERVING = {
     "client_wait": (phases(wait=0.5), phases()),
     "queueing_before_prefill": (
-        phases(first=0.7, queue_time__mean=0.5),
-        phases(first=0.2, queue_time__mean=0.01),
+        phases(first=0.7, queue_time=0.5),
+        phases(first=0.2, queue_time=0.01),
     ),
-    "slower_prefill": (phases(first=0.7, queue_time__mean=0.01), phases(first=0.2, queue_time__mean=0.01)),
+    "slower_prefill": (phases(first=0.7, queue_time=0.01), phases(first=0.2, queue_time=0.01)),
     "slower_first_token": (phases(first=0.7), phases(first=0.2)),
     "slower_decode": (
         phases(decode=0.9, tpot__mean=0.09, output_token_throughput=10, request_throughput=1),
@@ -227,6 +235,14 @@ SERVING = {
     "longer_answers": (
         phases(decode=0.9, tpot__mean=0.03, output_token_throughput=30, request_throughput=1),
         phases(decode=0.3, tpot__mean=0.03, output_token_throughput=20, request_throughput=2),
+    ),
+    "memory_bound_decode": (
+        phases(decode=0.9, tpot__mean=0.09, weight_bytes=6e9, decode_growth=0.1),
+        phases(decode=0.3, tpot__mean=0.03, weight_bytes=2e9, decode_growth=0.1),
+    ),
+    "batch_starvation": (
+        phases(first=0.7, queue_time=0.5, requests_in_flight=8.0, decoding_at_once=1.9),
+        phases(first=0.2, queue_time=0.01, requests_in_flight=8.0, decoding_at_once=7.5),
     ),
     "saturated": (
         phases(first=0.9, achieved_load=0.6),
@@ -241,6 +257,113 @@ def test_one_cause_in_the_phases_leads(code: str) -> None:
     assert leading(found).code == code
     assert leading(found).share == pytest.approx(1, rel=0.05)
     assert [claim.code for claim in found.claims if claim.share is not None] == [code]
+
+
+@pytest.mark.parametrize("code", SERVING)
+def test_swapping_the_sides_changes_nothing_of_a_claim_about_phases(code: str) -> None:
+    one, other = leading(served(*SERVING[code])), leading(served(*SERVING[code], swapped=True))
+    assert (one.code, one.text, one.share) == (other.code, other.text, pytest.approx(other.share))
+
+
+def test_every_metric_that_a_planted_cause_rests_on_is_one_that_launches_have() -> None:
+    """A rule that reads a name which no definition has would never be made of real evidence."""
+    planted = {name for sides in SERVING.values() for side in sides for name in side}
+    steps = [traced(**side) for slow, fast, _ in ONE_CAUSE.values() for side in (slow, fast)]
+    assert {name for name in planted.union(*steps) if registry.get(name) is None} == set()
+
+
+BYTES = (
+    {"decode": 0.9, "tpot__mean": 0.09, "weight_bytes": 6e9, "decode_growth": 0.1},
+    {"decode": 0.3, "tpot__mean": 0.03, "weight_bytes": 2e9, "decode_growth": 0.1},
+)
+"""Three times the bytes, three times the time a token."""
+
+
+@pytest.mark.parametrize(
+    ("slow", "fast", "code"),
+    [
+        pytest.param({}, {}, "memory_bound_decode", id="bytes-explain-it"),
+        pytest.param({"decode_growth": 0.9}, {}, "slower_decode", id="grows-with-the-batch"),
+        pytest.param({"decode_growth": None}, {}, "slower_decode", id="growth-not-known"),
+        pytest.param({"weight_bytes": None}, {}, "slower_decode", id="bytes-not-known"),
+        pytest.param({"weight_bytes": 2e9}, {}, "slower_decode", id="as-many-bytes"),
+        pytest.param({"weight_bytes": 20e9}, {}, "slower_decode", id="bytes-would-take-longer-still"),
+        pytest.param({"weight_bytes": 3e9}, {}, "slower_decode", id="bytes-would-take-less"),
+        pytest.param({"weight_bytes": 2e9, "mbu": 0.7}, {"mbu": 0.7}, "memory_bound_decode", id="near-the-peak"),
+        pytest.param(
+            {"decode_growth": None, "mbu": 0.7}, {"mbu": 0.2}, "memory_bound_decode", id="near-the-peak-without-sweep"
+        ),
+        pytest.param({"mbu": 0.7, "decode_growth": 0.9}, {}, "slower_decode", id="near-the-peak-and-growing"),
+        pytest.param({"mbu": 0.3, "weight_bytes": 2e9}, {"mbu": 0.7}, "slower_decode", id="the-other-near-the-peak"),
+    ],
+)
+def test_memory_is_what_bounds_decoding_only_where_numbers_show_it(
+    slow: dict[str, Any], fast: dict[str, Any], code: str
+) -> None:
+    sides = [
+        phases(**{name: value for name, value in {**base, **more}.items() if value is not None})
+        for base, more in zip(BYTES, (slow, fast), strict=True)
+    ]
+    assert leading(served(*sides)).code == code
+
+
+def test_a_memory_bound_claim_says_what_would_refute_it_and_shows_its_numbers() -> None:
+    claim = leading(served(*(phases(**side) for side in BYTES)))
+    assert "reads 3.00 times as many bytes of weights" in claim.text
+    assert "fewer bytes" in claim.refuted_by
+    assert "lower precision" in claim.intervention
+    assert {"weight_bytes", "decode_growth", "tpot.mean"} <= {number.metric for number in claim.numbers}
+
+
+def starved(
+    batch: float = 1.9, in_flight: float = 8.0, other: float = 7.5, limit: str | None = "2", **more: float
+) -> Verdict:
+    """A side of which requests wait for room beside one of which they do not."""
+    fields = {"setting.max_num_seqs": limit} if limit else {}
+    return served(
+        phases(first=0.7, requests_in_flight=in_flight, decoding_at_once=batch, **more),
+        phases(first=0.2, requests_in_flight=8.0, decoding_at_once=other),
+        slow_changes={"fields": fields},
+        fast_changes={"fields": {"setting.max_num_seqs": "16"}},
+    )
+
+
+def test_requests_that_wait_for_a_limit_starve_the_batch() -> None:
+    claim = leading(starved())
+    assert claim.code == "batch_starvation"
+    assert "decodes 1.90 requests at once while 8 are in flight, as max_num_seqs allows 2" in claim.text
+    assert claim.share == pytest.approx(1, rel=0.05)
+    assert "max_num_seqs" in claim.intervention
+    assert "as late" in claim.refuted_by
+
+
+def test_a_starved_batch_is_why_a_side_is_saturated() -> None:
+    found = starved(achieved_load=0.6)
+    assert [claim.code for claim in found.claims if claim.share is not None] == ["batch_starvation"]
+    assert "saturated" in [claim.code for claim in found.claims]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        pytest.param({"limit": None}, "slower_first_token", id="nothing-tells-that-they-wait"),
+        pytest.param({"limit": "16"}, "slower_first_token", id="a-limit-that-is-not-reached"),
+        pytest.param({"in_flight": 2.5}, "slower_first_token", id="few-in-flight"),
+        pytest.param({"other": 1.9}, "slower_first_token", id="the-other-as-crowded"),
+        pytest.param({"decode_growth": 0.9}, "slower_first_token", id="a-larger-batch-would-take-longer"),
+    ],
+)
+def test_a_batch_is_starved_only_where_numbers_show_it(changes: dict[str, Any], code: str) -> None:
+    assert leading(starved(**changes)).code == code
+
+
+@pytest.mark.parametrize(("in_flight", "said"), [(2.0, True), (8.0, True), (9.0, False)])
+def test_batches_that_the_load_keeps_small_are_said_to_be(in_flight: float, said: bool) -> None:
+    sides = [phases(decode=0.9, requests_in_flight=in_flight), phases(decode=0.3, requests_in_flight=in_flight)]
+    found = served(*sides, slow_changes={"fields": {"setting.parallel": "16"}})
+    claims = [claim for claim in found.claims if claim.code == "small_batches"]
+    assert [claim.share for claim in claims] == ([None] if said else [])
+    assert all("of the 16 at once that parallel allows" in claim.text for claim in claims)
 
 
 def test_quicker_by_answering_worse() -> None:
