@@ -82,9 +82,9 @@ class Catalog:
         """
         found: dict[str, dict[str, str]] = {}
         for row in self._traces.libraries(run_ids) if self._traces is not None and run_ids else []:
-            libraries = found.setdefault(row["run_id"], {})
+            libraries = found.setdefault(str(row["run_id"]), {})
             if row["library"] is not None:
-                libraries.setdefault(row["library"], row["example"])
+                libraries.setdefault(str(row["library"]), str(row["example"]))
         return found
 
     def describe(self) -> list[Column]:
