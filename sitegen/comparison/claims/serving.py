@@ -123,6 +123,7 @@ def first_token(facts: Facts) -> Iterable[Claim]:
     if more is None or any(_is_saturated(facts, side) for side in (0, 1)) or batching.starved(facts):
         return
     slow, fast = _slow_fast(facts)
+    refuted = "at one request in flight the first token comes as late"
     queues, side = facts.both("queue_time"), facts.slower or 0
     waiting = queues[side] - queues[1 - side] if queues else None
     if waiting is not None and waiting >= more / 2:
@@ -131,6 +132,7 @@ def first_token(facts: Facts) -> Iterable[Claim]:
     elif waiting is not None:
         code, why = "slower_prefill", "working on the input, not waiting in the server's queue"
         todo = f"compare both sides' prefill at one request in flight, with {fast}'s prefix cache off"
+        refuted = "at one request in flight the first token comes no later"
     else:
         code, why = "slower_first_token", "waiting or working on the input: not every server tells which"
         todo = "repeat both at one request in flight, where nothing queues"
@@ -140,7 +142,7 @@ def first_token(facts: Facts) -> Iterable[Claim]:
         f"{_accounts(facts, more)}.",
         metrics=("phase.first_token", "ttft.mean", "queue_time"),
         parts=("phase.first_token",),
-        refuted_by="at one request in flight the first token comes as late",
+        refuted_by=refuted,
         intervention=todo,
         role=Role.TIMED,
     )

@@ -377,6 +377,12 @@ def test_batches_that_the_load_keeps_small_are_said_to_be(in_flight: float, said
     assert all("where `parallel: 16` allows more at once" in claim.text for claim in claims)
 
 
+def test_what_refutes_a_slower_prefill_is_not_what_it_predicts() -> None:
+    """At one request in flight nothing queues, and a slower prefill is as slow."""
+    assert leading(served(*SERVING["slower_prefill"])).refuted_by.endswith("comes no later")
+    assert leading(served(*SERVING["queueing_before_prefill"])).refuted_by.endswith("comes as late")
+
+
 def test_quicker_by_answering_worse() -> None:
     found = served(phases(decode=0.9), phases(decode=0.3), items={"slow": 0.9, "fast": 0.6})
     assert "answers_worse" in [claim.code for claim in found.claims]
