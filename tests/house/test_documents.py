@@ -8,6 +8,7 @@ import click
 import pytest
 
 import stackproof
+from ledger.traces.libraries import libraries
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "collector/workspace_template/README.md", "docs/index.md")
@@ -109,3 +110,8 @@ def test_every_marker_has_a_target() -> None:
     assert markers is not None
     for name in re.findall(r'"(\w+):', markers[1]):
         assert re.search(rf"-m \"?[^\n]*\b{name}\b", read("Makefile")), f"no target runs the tests marked {name}"
+
+
+def test_every_library_that_observe_knows_is_documented() -> None:
+    text = read("docs/how-to-read.md")
+    assert [name for name in libraries() if f"`{name}`" not in text] == []

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ledger.metrics import load_levels
+from ledger.metrics import load_levels, server_counters
 from ledger.metrics.registry import Missing, Result, metric
-from ledger.metrics.requests import MEASURED, Requests, levels, of_phase
+from ledger.metrics.requests import MEASURED, SWEEP, Requests, levels, of_phase
 from ledger.metrics.tables import Tables
 
 REQUESTS = "samples/requests.parquet"
@@ -19,6 +19,8 @@ ASKED = ("serve", "tasks", "command")
 SERVED = ("serve", "command")
 NO_REQUESTS = Missing("the trial recorded no measured request")
 SOURCE = "stackproof: the client's monotonic clock"
+QUEUE = "vllm:request_queue_time_seconds"
+"""vLLM's histogram of the time between a request's arrival in its engine and its first schedule."""
 
 _STATISTICS = {
     "mean": ("mean", "Mean"),
@@ -126,6 +128,31 @@ def queue_time(tables: Tables) -> Result:
     if values is None or np.isnan(values).all():
         return Missing("the server does not tell how long requests wait")
     return load_levels.statistic(values, "mean")
+
+
+@metric(
+    "queue_time",
+    version=2,
+    title="Queue time",
+    unit="s",
+    direction="lower",
+    definition="Mean time that requests waited in the server's queue, as the server tells it: of each answered "
+    "request, else by its counters over the whole launch, warm-up included; absent where these count several levels of "
+    "load.",
+    inputs=(REQUESTS, *server_counters.FILES),
+    source="the server's own metrics: vLLM's request_queue_time_seconds, from arrival in its engine to being scheduled",
+    kinds=SERVED,
+)
+def queue_time_counted(tables: Tables) -> Result:
+    found = queue_time(tables)
+    if not isinstance(found, Missing) or measured(tables) is None:
+        return found
+    waited, requests = (server_counters.growth(tables.folder, f"{QUEUE}_{each}") for each in ("sum", "count"))
+    if waited is None or not requests:
+        return found
+    if of_phase(tables.requests, SWEEP) is not None:
+        return Missing("the server counts the queue over all driven levels of load together")
+    return waited / requests
 
 
 @metric(

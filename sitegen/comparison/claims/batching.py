@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from ledger.run import Role
-from sitegen.comparison.claims.facts import Facts
+from sitegen.comparison.claims.facts import ALIKE, Facts
 from sitegen.format import share, times
 
 NEAR_PEAK = 0.5
@@ -24,6 +24,8 @@ CROWDED = 1.5
 """Requests in flight over those that are worked on at once, from which most of a queue is waiting for room."""
 LIMITS = ("max_num_seqs", "parallel")
 """Settings that say how many requests are worked on at once."""
+BATCHING = "continuous_batching"
+"""The setting that says whether requests are batched at all."""
 MEMORY = ("weight_bytes", "weight_read_rate", "mbu", "decode_growth", "decoding_at_once")
 """What stands beside a claim that memory bounds decoding."""
 
@@ -33,6 +35,7 @@ class Limit:
     """The most requests that a side works on at once."""
 
     setting: str
+    """What sets it, `max_num_seqs: 4`."""
     most: int
 
 
@@ -83,7 +86,7 @@ def starved(facts: Facts) -> Starved | None:
         return None
     limit = limit_of(facts, slow)
     if limit is not None and in_flight[slow] >= CROWDED * limit.most:
-        why, setting = f"as {limit.setting} allows {limit.most}", limit.setting
+        why, setting = f"as `{limit.setting}` allows no more", limit.setting
     elif _waits(facts, slow):
         why, setting = "and most of the difference is waiting in the server's queue", None
     else:
@@ -92,12 +95,24 @@ def starved(facts: Facts) -> Starved | None:
 
 
 def limit_of(facts: Facts, side: int) -> Limit | None:
-    """The limit that all timed launches of a side ran under; None where they tell none."""
+    """The limit that all timed launches of a side ran under; None where they tell none.
+
+    A server told not to batch works on one request at once; the client must have seen no more than that.
+    """
     for name in LIMITS:
-        found = {run.fields.get(f"setting.{name}", "") for run in facts.runs(side, Role.TIMED)}
-        if len(found) == 1 and (text := next(iter(found))).isdecimal() and int(text) > 0:
-            return Limit(name, int(text))
+        text = _setting(facts, side, name)
+        if text.isdecimal() and int(text) > 0:
+            return Limit(f"{name}: {text}", int(text))
+    batch = facts.mean(side, "decoding_at_once")
+    if _setting(facts, side, BATCHING) == "false" and batch is not None and batch <= 1 + ALIKE:
+        return Limit(f"{BATCHING}: false", 1)
     return None
+
+
+def _setting(facts: Facts, side: int, name: str) -> str:
+    """A setting of all timed launches of a side, as text; empty where they do not all have the same."""
+    found = {run.fields.get(f"setting.{name}", "") for run in facts.runs(side, Role.TIMED)}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _waits(facts: Facts, side: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 from ledger.run import Role
@@ -57,12 +58,12 @@ def starved(facts: Facts) -> Iterable[Claim]:
     found, more = batching.starved(facts), _phase(facts, "phase.first_token")
     if found is None or more is None:
         return
-    slow, fast = _slow_fast(facts)
+    (slow, fast), room = _slow_fast(facts), math.ceil(found.in_flight)
     yield facts.claim(
         "batch_starvation",
-        f"{slow} decodes {number(found.batch)} requests at once while {number(found.in_flight)} are in flight, "
-        f"{found.why}; {fast} decodes {number(found.other_batch)} of {number(found.other_in_flight)}. The first token "
-        f"of {slow} comes {seconds(more)} later for that; {_accounts(facts, more)}.",
+        f"Of {number(found.in_flight)} requests in flight {slow} decodes {number(found.batch)} at once, {found.why}; "
+        f"of {number(found.other_in_flight)} {fast} decodes {number(found.other_batch)}. The first token of {slow} "
+        f"comes {seconds(more)} later for that; {_accounts(facts, more)}.",
         metrics=(
             "requests_in_flight",
             "decoding_at_once",
@@ -72,9 +73,9 @@ def starved(facts: Facts) -> Iterable[Claim]:
             "output_token_throughput",
         ),
         parts=("phase.first_token",),
-        refuted_by=f"with room for {number(found.in_flight)} requests at once {slow}'s first token comes as late",
-        intervention=f"give {slow} room for {number(found.in_flight)} requests at once"
-        + (f" ({found.setting})" if found.setting else ""),
+        refuted_by=f"with room for {room} requests at once the first token of {slow} comes as late",
+        intervention=f"give {slow} room for {room} requests at once"
+        + (f" instead of `{found.setting}`" if found.setting else ""),
         role=Role.TIMED,
     )
 
@@ -89,9 +90,8 @@ def small_batches(facts: Facts) -> Iterable[Claim]:
         name = facts.names[side]
         yield facts.claim(
             "small_batches",
-            f"{name} has {number(in_flight)} requests in flight, of the {found.most} at once that {found.setting} "
-            "allows: the load keeps its batches small, so device time a token is that of this load, not of its "
-            "capacity.",
+            f"{name} has {number(in_flight)} requests in flight, where `{found.setting}` allows more at once: the load "
+            "keeps its batches small, so device time a token is that of this load, not of its capacity.",
             metrics=("requests_in_flight", "decoding_at_once", "output_token_throughput"),
             refuted_by=f"with twice as many requests in flight {name} gives no more tokens a second",
             intervention="offer both sides a higher load, or sweep it",
@@ -123,6 +123,7 @@ def first_token(facts: Facts) -> Iterable[Claim]:
     if more is None or any(_is_saturated(facts, side) for side in (0, 1)) or batching.starved(facts):
         return
     slow, fast = _slow_fast(facts)
+    refuted = "at one request in flight the first token comes as late"
     queues, side = facts.both("queue_time"), facts.slower or 0
     waiting = queues[side] - queues[1 - side] if queues else None
     if waiting is not None and waiting >= more / 2:
@@ -131,6 +132,7 @@ def first_token(facts: Facts) -> Iterable[Claim]:
     elif waiting is not None:
         code, why = "slower_prefill", "working on the input, not waiting in the server's queue"
         todo = f"compare both sides' prefill at one request in flight, with {fast}'s prefix cache off"
+        refuted = "at one request in flight the first token comes no later"
     else:
         code, why = "slower_first_token", "waiting or working on the input: not every server tells which"
         todo = "repeat both at one request in flight, where nothing queues"
@@ -140,7 +142,7 @@ def first_token(facts: Facts) -> Iterable[Claim]:
         f"{_accounts(facts, more)}.",
         metrics=("phase.first_token", "ttft.mean", "queue_time"),
         parts=("phase.first_token",),
-        refuted_by="at one request in flight the first token comes as late",
+        refuted_by=refuted,
         intervention=todo,
         role=Role.TIMED,
     )

@@ -331,10 +331,21 @@ def starved(
 def test_requests_that_wait_for_a_limit_starve_the_batch() -> None:
     claim = leading(starved())
     assert claim.code == "batch_starvation"
-    assert "decodes 1.90 requests at once while 8 are in flight, as max_num_seqs allows 2" in claim.text
+    assert "Of 8 requests in flight slow decodes 1.90 at once, as `max_num_seqs: 2` allows no more;" in claim.text
     assert claim.share == pytest.approx(1, rel=0.05)
-    assert "max_num_seqs" in claim.intervention
+    assert claim.intervention == "give slow room for 8 requests at once instead of `max_num_seqs: 2`"
     assert "as late" in claim.refuted_by
+
+
+@pytest.mark.parametrize(("batch", "code"), [(1.0, "batch_starvation"), (1.9, "slower_first_token")])
+def test_a_server_that_is_told_not_to_batch_has_room_for_one(batch: float, code: str) -> None:
+    """Unless the client sees that it decodes several at once all the same."""
+    found = served(
+        phases(first=0.7, requests_in_flight=8.0, decoding_at_once=batch),
+        phases(first=0.2, requests_in_flight=8.0, decoding_at_once=7.5),
+        slow_changes={"fields": {"setting.continuous_batching": "false"}},
+    )
+    assert leading(found).code == code
 
 
 def test_a_starved_batch_is_why_a_side_is_saturated() -> None:
@@ -363,7 +374,13 @@ def test_batches_that_the_load_keeps_small_are_said_to_be(in_flight: float, said
     found = served(*sides, slow_changes={"fields": {"setting.parallel": "16"}})
     claims = [claim for claim in found.claims if claim.code == "small_batches"]
     assert [claim.share for claim in claims] == ([None] if said else [])
-    assert all("of the 16 at once that parallel allows" in claim.text for claim in claims)
+    assert all("where `parallel: 16` allows more at once" in claim.text for claim in claims)
+
+
+def test_what_refutes_a_slower_prefill_is_not_what_it_predicts() -> None:
+    """At one request in flight nothing queues, and a slower prefill is as slow."""
+    assert leading(served(*SERVING["slower_prefill"])).refuted_by.endswith("comes no later")
+    assert leading(served(*SERVING["queueing_before_prefill"])).refuted_by.endswith("comes as late")
 
 
 def test_quicker_by_answering_worse() -> None:

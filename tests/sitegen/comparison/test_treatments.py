@@ -219,6 +219,16 @@ def test_sealed_traces_are_read_for_it(tmp_path: Path, kernel: str, expected: li
     assert json.dumps(report.to_json([found]))
 
 
+def test_in_the_shipped_evidence_what_is_said_to_be_compiled_is(tmp_path: Path) -> None:
+    root = Path(__file__).parents[3]
+    file = benchmark_file.read(root / "collector/benchmarks/cpu-training.yaml")
+    with catalog.open(root / "evidence", tmp_path) as opened:
+        (found,) = judge_file(opened, file, root / "evidence", slug="eager-vs-compile")
+    (line,) = [each for each in found.fields if each.field.startswith("trace.")]
+    assert (line.field, line.baseline, line.candidate) == ("trace.inductor", "not seen", "seen, as declared")
+    assert not [code for code in codes(found) if code.startswith("treatment")]
+
+
 def test_what_the_first_launch_declared_counts_though_the_file_forgot_it(tmp_path: Path) -> None:
     """Taking `observe` out when the result is known changes nothing."""
     (tmp_path / "mkdocs.yml").write_text("site_name: x\n")
