@@ -75,7 +75,7 @@ def first_token(facts: Facts) -> Iterable[Claim]:
     if more is None or any(_is_saturated(facts, side) for side in (0, 1)):
         return
     slow, fast = _slow_fast(facts)
-    queues, side = facts.both("queue_time.mean"), facts.slower or 0
+    queues, side = facts.both("queue_time"), facts.slower or 0
     waiting = queues[side] - queues[1 - side] if queues else None
     if waiting is not None and waiting >= more / 2:
         code, why = "queueing_before_prefill", f"{seconds(waiting)} of it waiting in the server's queue"
@@ -90,7 +90,7 @@ def first_token(facts: Facts) -> Iterable[Claim]:
         code,
         f"The first token of {slow} comes {seconds(more)} later after the send than that of {fast}, {why}; "
         f"{_accounts(facts, more)}.",
-        metrics=("phase.first_token", "ttft.mean", "queue_time.mean"),
+        metrics=("phase.first_token", "ttft.mean", "queue_time"),
         parts=("phase.first_token",),
         refuted_by="at one request in flight the first token comes as late",
         intervention=todo,
@@ -116,7 +116,7 @@ def decode(facts: Facts) -> Iterable[Claim]:
         code,
         f"From its first token to its last {slow} takes {seconds(more)} longer than {fast}: {why}; "
         f"{_accounts(facts, more)}.",
-        metrics=("phase.decode", "tpot.mean", "output_token_throughput"),
+        metrics=("phase.decode", "tpot.mean", "output_token_throughput", "request_throughput"),
         parts=("phase.decode",),
         refuted_by=refuted,
         intervention=todo,

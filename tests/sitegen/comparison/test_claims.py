@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ledger.metrics import registry
 from ledger.run import Role
 from sitegen.comparison.evidence import ItemResult, TrialRun
 from sitegen.comparison.report import to_json, to_text
@@ -144,7 +145,9 @@ def timed(metric: str, slow: float, fast: float, **more: Any) -> list[TrialRun]:
 def test_throttling_leads_before_the_kernels_that_it_slows() -> None:
     slow, fast, _ = ONE_CAUSE["slower_class"]
     runs = timed("throttled_share", 0.6, 0.0) + profiled(traced(**slow), traced(**fast))
-    assert leading(verdict(runs)).code == "throttled"
+    found = leading(verdict(runs))
+    assert found.code == "throttled"
+    assert [each.baseline for each in found.numbers if each.metric == "throttled_share"] == [0.6]
     assert "60 %" in leading(verdict(runs)).text
     both = timed("throttled_share", 0.6, 0.6) + profiled(traced(**slow), traced(**fast))
     assert leading(verdict(both)).code == "slower_class"
@@ -209,16 +212,17 @@ def served(slow: dict[str, float], fast: dict[str, float], *, items: dict[str, f
 
 def phases(wait: float = 0.0, first: float = 0.2, decode: float = 0.3, **more: float) -> dict[str, float]:
     named = {name.replace("__", "."): value for name, value in more.items()}
+    assert all(map(registry.get, named)), "a metric that no launch has"
     return {"phase.client_wait": wait, "phase.first_token": first, "phase.decode": decode, **named}
 
 
 SERVING = {
     "client_wait": (phases(wait=0.5), phases()),
     "queueing_before_prefill": (
-        phases(first=0.7, queue_time__mean=0.5),
-        phases(first=0.2, queue_time__mean=0.01),
+        phases(first=0.7, queue_time=0.5),
+        phases(first=0.2, queue_time=0.01),
     ),
-    "slower_prefill": (phases(first=0.7, queue_time__mean=0.01), phases(first=0.2, queue_time__mean=0.01)),
+    "slower_prefill": (phases(first=0.7, queue_time=0.01), phases(first=0.2, queue_time=0.01)),
     "slower_first_token": (phases(first=0.7), phases(first=0.2)),
     "slower_decode": (
         phases(decode=0.9, tpot__mean=0.09, output_token_throughput=10, request_throughput=1),
