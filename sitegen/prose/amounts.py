@@ -64,7 +64,10 @@ def _units() -> dict[str, tuple[str, tuple[float, ...]]]:
     return found | {end.strip(): (MONEY, (scale,)) for end, scale in _PER.items() if end}
 
 
-_PER = {"": 1.0, " per million": 1e-6, " per million results": 1e-6, " a million": 1e-6}
+_PER = {
+    "": 1.0, " per million": 1e-6, " per 1M": 1e-6, " a million": 1e-6, " per thousand": 1e-3, " per 1,000": 1e-3,
+    " per 1000": 1e-3,
+}  # fmt: skip
 _UNITS = _units()
 _WORDS = sorted(_UNITS.keys() - {"x", "×"}, key=len, reverse=True)
 _UNIT = "|".join(re.escape(each).replace(r"\ ", SPACE) for each in _WORDS) + rf"|[x×](?!{SPACE}?\d)"

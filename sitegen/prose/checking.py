@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ledger.plain_text import neutral
+from sitegen.comparison.sentence import prediction_text
 from sitegen.comparison.verdict import Verdict
 from sitegen.prose import grammar, judging, tagging
-from sitegen.prose.extraction import extract, split
+from sitegen.prose.extraction import OPAQUE, extract, split
 from sitegen.prose.generated import unfounded
 from sitegen.prose.statements import Decided, Statement, stacks_of
 from sitegen.prose.tables import BenchmarkTables, Tables
@@ -50,6 +51,7 @@ def check_verdict(verdict: Verdict, known: Tables) -> list[Contradiction]:
     place = f"comparisons/{verdict.benchmark}/{verdict.slug}.md"
     texts = [verdict.sentence, *(claim.text for claim in verdict.claims if not claim.withdrawn)]
     texts += [note.text for note in (*verdict.readiness.reasons, *verdict.downgrades)]
+    texts += map(prediction_text, verdict.predictions)
     found = [
         Contradiction(None, each)
         for text in texts
@@ -112,5 +114,5 @@ def _names(name: str, text: str) -> bool:
 
 
 def _quoted(text: str) -> str:
-    plain = neutral(" ".join(text.split()))
+    plain = neutral(" ".join(re.sub(f"{OPAQUE}+", "…", text).split()))
     return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 1]}…"

@@ -21,7 +21,7 @@ OPAQUE = "\ufffc"
 MARK = re.compile(r"<!--\s*stackproof:\s*(.*?)\s*-->", re.DOTALL)
 _NOT_CHECKED = re.compile(r"not checked(?:\s*:\s*(.*))?", re.DOTALL)
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_QUOTED = re.compile(r"[\"“„«][^\"“”„«»]*\s[^\"“”„«»]*[\"”“»]")
+_QUOTED = re.compile(r"(?<!\w)[\"“„«](?=\S)[^\"“”„«»]*\s[^\"“”„«»]*(?<=\S)[\"”“»](?!\w)")
 _ABBREVIATED = re.compile(r"(?:\b(?:vs|e\.g|i\.e|ca|approx|cf|resp|no|fig|incl|etc)|(?-i:\b[A-Z]))\.$", re.IGNORECASE)
 _END = re.compile(r"[.!?…]+[)\]”’\"']*(?=\s|$)")
 _BLOCKS = ("p", "div", "li", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "summary", "figcaption")
@@ -87,7 +87,7 @@ def extract(page: str, is_name: Callable[[str], bool]) -> Extract:
     blank = re.sub(r"[^\n]", "", front[0]) if front else ""
     source = blank + (page[front.end() :] if front else page)
     reader = _Reader(is_name)
-    reader.read(MarkdownIt("commonmark").enable("table").parse(source))
+    reader.read(MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(source))
     sections = _sections(reader.blocks)
     sentences = tuple(
         sentence
@@ -189,8 +189,8 @@ class _Reader:
                 block.text += OPAQUE
             elif child.type == "link_open":
                 block.links.append(str(child.attrGet("href") or ""))
-            elif child.type == "s_open":
-                silent += 1
+            elif child.type in {"s_open", "s_close"}:
+                silent += child.nesting
         return block
 
     def _html(self, token: Token) -> None:

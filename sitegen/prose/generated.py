@@ -12,6 +12,7 @@ from sitegen.comparison.downgrades import GOOD_LAUNCHES, STALE_DAYS
 from sitegen.comparison.effect import LEAST_LAUNCHES
 from sitegen.comparison.explanation import Claim
 from sitegen.comparison.readiness import LEAST_EXPLAINED
+from sitegen.comparison.sentence import prediction_text
 from sitegen.comparison.statistics import CONFIDENCE
 from sitegen.comparison.verdict import Verdict
 from sitegen.prose import amounts
@@ -42,6 +43,8 @@ def unfounded(verdict: Verdict) -> list[str]:
         found += _missing(claim.text, [*known, *_of_claim(claim)]) if claim.code not in _ELSEWHERE else ()
     for note in (*verdict.readiness.reasons, *verdict.downgrades):
         found += _missing(note.text, known) if note.code not in _ELSEWHERE else ()
+    for prediction in verdict.predictions:
+        found += _missing(prediction_text(prediction), known)
     return list(dict.fromkeys(found))
 
 

@@ -6,50 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from sitegen.prose import words
-from sitegen.prose.amounts import FACTOR, Amount
+from sitegen.prose import patterns, words
+from sitegen.prose.amounts import BARE, FACTOR, Amount
 from sitegen.prose.statements import Compared, Decided, Equal, Ratio, Statement, Superlative, Valued, Won
 from sitegen.prose.tagging import Tagged
 from sitegen.prose.words import Meaning
-
-_A, _B = r"⟨S(?P<a>\d+)⟩", r"⟨S(?P<b>\d+)⟩"
-_M, _C = r"⟨M(?P<m>\d+)⟩", r"⟨C(?P<c>\d+)⟩"
-_N, _N2 = r"⟨N(?P<n>\d+)⟩", r"⟨N(?P<n2>\d+)⟩"
-_THE = r"(?:the )?"
-_BE, _HAS = f"(?:{words.alternatives('is')})", f"(?:{words.alternatives('has')})"
-_VERB = f"(?:{_BE}|{_HAS})"
-_ADVERBS = f"(?: (?:{words.alternatives('adverbs')}))*"
-
-
-def _one_or_two(group: str, between: str) -> str:
-    """A word of a group, and maybe a second one after it."""
-    every = words.alternatives(group)
-    return f"(?P<word>{every})(?:{between} (?P<word2>{every}))?"
-
-
-_COMPARATIVE = _one_or_two("comparatives", "(?: and|,| but)")
-_SUPERLATIVE = _one_or_two("superlatives", "(?: and|,)(?: the)?")
-_EQUAL = rf"(?P<word>{words.alternatives('equals')})"
-_BY_METRIC = f"(?: (?:(?:in|by|on|at) (?:its |the )?)?{_M})?"
-_FILLER = r"(?: (?:on|in) (?:this|our|the) \w+| here| overall| on average| a step| per step| per result)?"
-_POSSESSIVE = "(?:['’]s?)?"
-_THAN = rf"than (?:that of |those of |the one of |with |for |of |in |on |by )?{_THE}{_B}{_POSSESSIVE}"
-_KIND = f"(?: (?:{words.alternatives('kinds')}))?"
-_ALL = "(?: (?:of all(?: stacks)?|of them(?: all)?|overall|here|by far|(?:on|in) (?:this|our) \\w+))*"
-_STOP = r"(?=\s*(?:[.,;:!?)\]—–(\n]|$|(?:and|but|while|whereas|so|because|since)\b))"
-_BY_AMOUNT = f"(?:,? by (?:a factor of )?{_N2})?"
-_PAIR = rf"{_A}(?: stack)?,?(?: vs\.?| versus| against| and| or| /) {_THE}{_B}"
-_READY = "(?:decided|settled|conclusive|ready to decide(?: on)?|ready for a decision)"
-_FOR = r"(?: (?:for|on|with|in|under|of)| \()"
-_NARROWS = re.compile(
-    r"(?:in|at|for|during|from|to|with|on|under|by|per|over|of|among|between|within|after|per)\b", re.IGNORECASE
-)
-_WHOLE = re.compile(
-    r"⟨[BCM]|\b(?:benchmark|comparison|table|page|workload|evidence|host|machine|node|total|average|measurement|result"
-    r"|launch|run|site|workspace)(?:e?s)?\b",
-    re.IGNORECASE,
-)
-_NO_MORE = rf"(?!,? (?:\w+ )?(?:{words.alternatives('beside')})\b)"
 
 
 @dataclass(frozen=True)
@@ -94,6 +55,7 @@ class _Match:
         return self.match.groupdict().get(group)
 
 
+NAMED = Meaning("named", "more")
 Maker = Callable[[_Match], Iterator[Statement | None]]
 
 
@@ -105,7 +67,7 @@ def read(tagged: Tagged) -> list[Found]:
     found = []
     for pattern, make in _PATTERNS:
         for match in pattern.finditer(text):
-            if _negated(text, match) or _narrowed(text, match):
+            if _negated(text, match) or _narrowed(text, match) or not _plain(text, match):
                 continue
             made = [each for each in make(_Match(tagged, match)) if each is not None]
             found += [Found(each, match.start(), match.end()) for each in made]
@@ -123,7 +85,12 @@ def _narrowed(text: str, match: re.Match[str]) -> bool:
     """Whether what stands before or after a statement narrows what it is about (`in decoding, …`, `… to start`)."""
     before = re.split(r"[;:]|, (?:but|and|so) |\bthat ", text[: match.start()])[-1].strip()
     after = re.split(r"[.,;:!?()—–]|\b(?:and|but|while)\b", text[match.end() :])[0].strip()
-    return any(_NARROWS.match(each) is not None and _WHOLE.search(each) is None for each in (before, after))
+    return any(patterns.NARROWS.match(each) and not patterns.WHOLE.search(each) for each in (before, after))
+
+
+def _plain(text: str, match: re.Match[str]) -> bool:
+    """Whether the stack or the metric with which a statement begins is meant as it is (not `tuned eager`)."""
+    return match[0][:2] not in {"⟨S", "⟨M"} or patterns.PLAIN.search(text[: match.start()].rstrip()) is not None
 
 
 def _compare(found: _Match) -> Iterator[Statement | None]:
@@ -138,21 +105,13 @@ def _compare(found: _Match) -> Iterator[Statement | None]:
             yield Compared(first, second, meaning, metrics, found.amount("n", "n2"), plain=named)
 
 
-def _times_as(found: _Match) -> Iterator[Statement | None]:
-    """`1.4 times as fast as`, `half as expensive as`, `80 % as fast as`."""
-    first, second, amount = found.stack("a"), found.stack("b"), found.amount("n")
-    for meaning in found.meanings("equals"):
-        if first and second and amount is not None and amount.unit in {FACTOR, "share"}:
-            yield Ratio(first, second, meaning, (), amount)
-
-
-def _ratio(of: str) -> Maker:
-    """One stack's value over another's: of a named metric, or of what `of` says."""
+def _ratio(group: str, otherwise: Meaning = NAMED) -> Maker:
+    """One stack's value over another's: of a named metric, of what a word of a group says, or else as `otherwise`."""
 
     def make(found: _Match) -> Iterator[Statement | None]:
         first, second, amount = found.stack("a"), found.stack("b"), found.amount("n")
-        if first and second and amount is not None:
-            yield Ratio(first, second, Meaning(of, "more"), found.metrics(), amount)
+        if first and second and first != second and amount is not None and amount.unit in {FACTOR, "share", BARE}:
+            yield Ratio(first, second, next(found.meanings(group), otherwise), found.metrics(), amount)
 
     return make
 
@@ -202,60 +161,17 @@ def _value(found: _Match) -> Iterator[Statement | None]:
         yield Valued(second, found.metrics(), other)
 
 
-_IS = f"(?: ?(?:{words.alternatives('equals_sign')}))"
-_MAYBE_N = f"{_ADVERBS}(?: {_N})?{_ADVERBS}"
-_AND_ANOTHER = rf"(?:(?:,| and| but| against| vs\.?| versus|;)+ {_N2}{_FOR} ?{_THE}{_B})?"
-_OF_ALL = f"{_KIND}{_BY_METRIC}{_ALL}"
-_WIN = f"(?:{words.alternatives('wins')})"
-
-_COMPARISONS = (
-    # eager is 25 % faster than compile; uses 25 % less peak memory than; costs 25 % less than
-    f"{_A}(?: stack)? {_VERB}{_MAYBE_N} {_COMPARATIVE}{_BY_METRIC}{_FILLER} {_THAN}{_BY_AMOUNT}",
-    # the step time of eager is 25 % lower than that of compile; eager's step time is …
-    f"{_M} (?:of|for|on|with|in) {_THE}{_A} {_BE}{_MAYBE_N} {_COMPARATIVE} {_THAN}{_BY_AMOUNT}",
-    f"{_A}['’]s? {_M} {_BE}{_MAYBE_N} {_COMPARATIVE} {_THAN}{_BY_AMOUNT}",
-    # eager is 25 % faster: than the other one of the comparison that the text is about
-    rf"{_A}(?: stack)? {_VERB}{_MAYBE_N} {_COMPARATIVE}{_BY_METRIC}{_BY_AMOUNT}{_STOP}(?![^;:]*\bthan\b)",
+_MAKERS: tuple[tuple[tuple[str, ...], Maker], ...] = (
+    (patterns.COMPARISONS, _compare),
+    (patterns.SUPERLATIVES, _superlative),
+    (patterns.VALUES, _value),
+    (patterns.STEP_TIMES, _step_time),
+    (patterns.TIMES_AS, _ratio("equals")),
+    (patterns.RATES, _ratio("rates")),
+    (patterns.COSTS, _ratio("rates", Meaning("cost", "more"))),
+    (patterns.PRINTED, _ratio("rates", Meaning("objective", "more"))),
+    (patterns.WINS, _won),
+    (patterns.EQUIVALENTS, _equal),
+    (patterns.DECIDED, _decided),
 )
-_SUPERLATIVES = (
-    # eager is the fastest stack; eager has the lowest peak memory; the fastest is eager; eager, the fastest stack
-    f"{_A}(?: stack)? {_VERB}{_ADVERBS} {_SUPERLATIVE}{_OF_ALL}{_STOP}",
-    f"{_SUPERLATIVE}{_OF_ALL}(?: is| was| remains|:) (?:that of |of |with )?{_THE}{_A}{_POSSESSIVE}{_STOP}",
-    f"{_A}, (?:by far )?the {_SUPERLATIVE}{_OF_ALL}{_STOP}",
-    rf"\bthe {_SUPERLATIVE} (?:stack|option|choice|candidate|one)(?: of all)?, {_THE}{_A},",
-)
-_VALUES = (
-    # the step time of eager is 1.23 s, against 1.4 s for compile
-    rf"{_M} (?:of|for|on|with|in|under) {_THE}{_A}(?: stack)?{_IS}{_ADVERBS} {_N}{_NO_MORE}{_AND_ANOTHER}",
-    rf"{_A}['’]s? {_M}{_IS}{_ADVERBS} {_N}{_NO_MORE}{_AND_ANOTHER}",
-    rf"{_A} {_HAS}{_ADVERBS}(?: (?:mean|average))? {_M}(?: of|:| =) {_N}{_NO_MORE}{_AND_ANOTHER}",
-    rf"{_A} {_HAS}{_ADVERBS} {_N}(?: of| in| as)?(?: its)? {_M}",
-    rf"{_M}{_IS}?{_ADVERBS} {_N}{_FOR} ?{_THE}{_A}\)?{_AND_ANOTHER}",
-)
-_OTHERS: tuple[tuple[str, Maker], ...] = (
-    (rf"{_A} {_VERB}{_ADVERBS} {_N} as {_EQUAL} as {_THE}{_B}", _times_as),
-    # uses half the peak memory of compile; costs twice as much as compile
-    (rf"{_A} {_HAS}{_ADVERBS} {_N}(?: of)? the {_M} (?:of|that) {_THE}{_B}", _ratio("named")),
-    (rf"{_A} costs?{_ADVERBS} {_N} (?:as much|as) (?:as )?{_THE}{_B}", _ratio("cost")),
-    (rf"accepted result of {_A} costs {_N} what one of {_B} costs", _ratio("cost")),
-    (rf"ratio {_A} / {_B} {_N}", _ratio("objective")),
-    (rf"{_A} {_WIN}(?: over| against)? {_THE}{_B}{_BY_AMOUNT}(?!['’]s )", _won),
-    (rf"{_A} (?:wins|won)(?=\s*(?:[.,;:!)(—–]|$|(?:and|but|by|here|because|as)\b))", _won),
-    (rf"{_A} and {_THE}{_B} are{_ADVERBS} equivalent\b", _equal),
-    (rf"{_A} and {_THE}{_B} are{_ADVERBS} equally {_EQUAL}\b", _equal),
-    (rf"{_A} {_BE}{_ADVERBS} equivalent to {_THE}{_B}", _equal),
-    (rf"{_A} {_BE}{_ADVERBS} (?:equally|as) {_EQUAL} as {_THE}{_B}", _equal),
-    (rf"{_PAIR}(?: comparison)?(?: is| are){_ADVERBS} {_READY}", _decided),
-    (rf"comparison (?:of|between) {_PAIR} is{_ADVERBS} (?:{_READY}|ready)\b", _decided),
-    (rf"{_C}(?: comparison)? is{_ADVERBS} (?:{_READY}|ready)\b", _decided),
-    (rf"{_A} {_VERB} {_N} (?:a|per) step\b", _step_time),
-)
-_PATTERNS: tuple[tuple[re.Pattern[str], Maker], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), make)
-    for pattern, make in (
-        *((each, _compare) for each in _COMPARISONS),
-        *((each, _superlative) for each in _SUPERLATIVES),
-        *((each, _value) for each in _VALUES),
-        *_OTHERS,
-    )
-)
+_PATTERNS = tuple((re.compile(each, re.IGNORECASE), make) for group, make in _MAKERS for each in group)

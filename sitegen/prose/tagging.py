@@ -22,6 +22,9 @@ _FACTORS = {
 _FACTOR = re.compile(rf"\b({'|'.join(_FACTORS)})(?= (?:as|the|faster|slower|cheaper)\b)", re.IGNORECASE)
 
 
+_IN_QUOTES = re.compile(r"[\"“”„«](⟨[^⟩]+⟩)[\"”“»]")
+
+
 @dataclass(frozen=True)
 class Tagged:
     """A sentence with tags, and what they stand for."""
@@ -95,7 +98,7 @@ def tag(sentence: str, known: Names) -> Tagged:
         found_amounts.append(amounts.amount(found))
         return f"⟨N{len(found_amounts) - 1}⟩"
 
-    text = known.pattern.sub(name, text)
+    text = _IN_QUOTES.sub(r"\1", known.pattern.sub(name, text))
     text = _FACTOR.sub(lambda found: _FACTORS[found[1].lower()], text)
     text = amounts.PATTERN.sub(number, text)
     return Tagged(" ".join(text.split()), tuple(found_names), tuple(found_metrics), tuple(found_amounts))

@@ -14,6 +14,13 @@ def tables() -> Tables:
 
 
 RIGHT = (
+    "fast is the winner.",
+    "The winner is fast.",
+    "slow loses to fast.",
+    "slow is beaten by fast by 44 %.",
+    "Of all stacks, fast is the fastest.",
+    "Among the stacks of tiny, fast is the fastest.",
+    "Clearly fast wins.",
     "fast is the fastest stack.",
     "The fastest stack is fast.",
     "slow is the slowest.",
@@ -27,6 +34,14 @@ RIGHT = (
     "slow and fast are equivalent on paper?",
 )
 WRONG = (
+    "slow is the winner.",
+    "The winner is slow.",
+    "fast loses to slow.",
+    "fast is beaten by slow.",
+    "Of all stacks, slow is the fastest.",
+    "Among the stacks of tiny, slow is the fastest.",
+    "Clearly slow wins.",
+    "slow, the fastest stack, uses little memory.",
     "slow is the fastest stack.",
     "The fastest stack is slow.",
     "fast is the slowest.",

@@ -14,6 +14,7 @@ def tables() -> Tables:
 
 
 RIGHT = (
+    "The mean step time of fast is 72 ms.",
     "The lowest step time is that of fast.",
     "`step_time` of `fast` is `72 ms`.",
     "step_time of fast is 72.0 ms.",
@@ -32,6 +33,7 @@ RIGHT = (
     "evaluation loss of fast is 2.50 nats.",
 )
 WRONG = (
+    "The mean step time of fast is 80 ms.",
     "The lowest step time is that of slow.",
     "`step_time` of `fast` is `75 ms`.",
     "step_time of fast is 72.1 ms.",
