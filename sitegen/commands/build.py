@@ -11,7 +11,11 @@ from sitegen import publishing
 
 
 @click.command(epilog="Example: stackproof build --strict --site-dir public")
-@click.option("--strict", is_flag=True, help="Exit with 1 on a warning or on a page that cites a retracted run.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with 1 on a warning, as of a page that cites a retracted run or says what the tables contradict.",
+)
 @click.option(
     "--site-dir",
     type=click.Path(file_okay=False, path_type=Path),

@@ -9,7 +9,7 @@ from typing import Any
 
 from ledger.run_folder import scan
 from ledger.workspace import Workspace
-from sitegen import site_folder
+from sitegen import prose, site_folder
 from sitegen.comparison import judge_all
 from sitegen.comparison.judge import rank_all
 from sitegen.comparison.verdict import Verdict
@@ -85,8 +85,9 @@ def write(workspace: Workspace, target: Path, docs: Path | None = None, title: s
     _assets(tree)
     tree.finish()
     broken = [Finding("evidence.md", f"leaves out broken evidence: {problem}") for problem in facts.problems]
+    said = _contradicted(docs, verdicts, prose.tables(verdicts, rankings))
     return Site(
-        _navigation(docs, names, verdicts), (*broken, *_retracted(facts, verdicts), *_retracted_in(docs, facts))
+        _navigation(docs, names, verdicts), (*broken, *_retracted(facts, verdicts), *_retracted_in(docs, facts), *said)
     )
 
 
@@ -133,6 +134,21 @@ def _retracted_in(docs: Path, facts: snapshot.Snapshot) -> list[Finding]:
         for run_id in sorted(retracted(facts))
         if run_id in text
     ]
+
+
+def _contradicted(docs: Path, verdicts: list[Verdict], known: prose.Tables) -> list[Finding]:
+    """What hand-written pages and generated sentences say against the tables."""
+    written = [
+        Finding(f"{name}:{found.line}", found.what)
+        for name in handwritten.pages(docs)
+        for found in prose.check_page(handwritten.text(docs / name) or "", known)
+    ]
+    made = [
+        Finding(comparison.path(verdict, "md"), found.what)
+        for verdict in verdicts
+        for found in prose.check_verdict(verdict, known)
+    ]
+    return written + made
 
 
 def retracted(facts: snapshot.Snapshot) -> set[str]:

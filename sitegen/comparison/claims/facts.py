@@ -108,10 +108,14 @@ class Facts:
         parts: Sequence[str] = (),
         intervention: str | None = None,
         role: Role = Role.PROFILED,
+        timed: Sequence[str] = (),
     ) -> Claim:
-        """A claim that rests on the launches of a role; it accounts for what of the difference lies in `parts`."""
+        """A claim that rests on the launches of a role; it accounts for what of the difference lies in `parts`.
+
+        `timed` are metrics that it has from the timed launches all the same.
+        """
         seconds = sum(map(self.more, parts)) if parts else None
-        numbers = [self.number(metric, role) for metric in metrics]
+        numbers = [self.number(metric, role) for metric in metrics] + [self.number(each, Role.TIMED) for each in timed]
         return Claim(
             code=code,
             text=text,

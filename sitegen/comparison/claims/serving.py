@@ -174,6 +174,7 @@ def decode(facts: Facts) -> Iterable[Claim]:
             "phase.decode",
             "tpot.mean",
             "output_token_throughput",
+            "request_throughput",
             *(batching.MEMORY if code == "memory_bound_decode" else ()),
         ),
         parts=("phase.decode",),

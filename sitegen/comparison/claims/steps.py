@@ -126,12 +126,14 @@ def compute(facts: Facts) -> Iterable[Claim]:
         return
     slow, fast = _slow_fast(facts)
     throttled, flops = _throttled(facts), facts.ratio("traced_flops", TRACED)
+    timed = facts.both("throttled_share") is not None
     if throttled:
         yield facts.claim(
             "throttled",
             f"{slow} computes {seconds(more)} a step longer than {fast}, and heat or power held its clocks down in "
             f"{share(throttled)} of the samples; {_accounts(facts, more)}.",
-            metrics=("compute", "throttled_share", "average_power"),
+            metrics=("compute", "average_power", *(() if timed else ("throttled_share",))),
+            timed=("throttled_share",) if timed else (),
             parts=("compute",),
             refuted_by=f"{slow} stays as slow on a device that nothing throttles",
             intervention="cool the device, or set both sides to the same lower clock",

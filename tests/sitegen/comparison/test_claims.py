@@ -145,7 +145,9 @@ def timed(metric: str, slow: float, fast: float, **more: Any) -> list[TrialRun]:
 def test_throttling_leads_before_the_kernels_that_it_slows() -> None:
     slow, fast, _ = ONE_CAUSE["slower_class"]
     runs = timed("throttled_share", 0.6, 0.0) + profiled(traced(**slow), traced(**fast))
-    assert leading(verdict(runs)).code == "throttled"
+    found = leading(verdict(runs))
+    assert found.code == "throttled"
+    assert [each.baseline for each in found.numbers if each.metric == "throttled_share"] == [0.6]
     assert "60 %" in leading(verdict(runs)).text
     both = timed("throttled_share", 0.6, 0.6) + profiled(traced(**slow), traced(**fast))
     assert leading(verdict(both)).code == "slower_class"
@@ -217,6 +219,7 @@ def served(
 
 def phases(wait: float = 0.0, first: float = 0.2, decode: float = 0.3, **more: float) -> dict[str, float]:
     named = {name.replace("__", "."): value for name, value in more.items()}
+    assert all(map(registry.get, named)), "a metric that no launch has"
     return {"phase.client_wait": wait, "phase.first_token": first, "phase.decode": decode, **named}
 
 
