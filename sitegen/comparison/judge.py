@@ -31,6 +31,7 @@ from sitegen.comparison import (
 )
 from sitegen.comparison.claims.facts import Facts
 from sitegen.comparison.evidence import Evidence, TrialRun, load
+from sitegen.comparison.flips import finding
 from sitegen.comparison.ranking import Ranking, rank
 from sitegen.comparison.selection import Selection, select
 from sitegen.comparison.sentence import sentence
@@ -155,6 +156,7 @@ def judge_evidence(
         items=facts.items,
         claims=interventions.withdraw(facts.claims, tested),
         predictions=tested,
+        flips=finding.find(selection, benchmark, found),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ledger.run import Role
 from sitegen.comparison.explanation import Claim, Prediction
+from sitegen.comparison.flips.found import Flips
 
 
 class Decision(enum.StrEnum):
@@ -358,3 +359,5 @@ class Verdict:
     """Why the sides differ, the claim that accounts for most first; withdrawn ones last."""
     predictions: tuple[Prediction, ...] = ()
     """The tests of these claims, those that are declared and not run yet too."""
+    flips: Flips = field(default_factory=Flips)
+    """Where the order of the sides turns round, by load, length, price and demand; it decides nothing."""
