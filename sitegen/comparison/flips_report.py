@@ -26,20 +26,19 @@ def flips(verdict: Verdict) -> Iterator[str | Table]:
         if absent:
             yield f"By {what}: not told, as {absent}."
     for curve in (*found.load, *found.length):
-        yield f"{words.heading(curve)}:"
-        yield from words.curve(curve)
-        if curve.points:
+        yield f"{words.heading(curve)}: {' '.join(words.curve(curve))}"
+        if curve.points and (curve.over == "load" or curve.crossings):
             yield Table(_points(verdict, curve))
     if found.load or found.length:
         yield _method(*found.load, *found.length)
     if found.held:
-        yield "Highest load at which the limits hold, between the driven levels:"
-        yield from (words.held(each) for each in found.held)
+        for each in found.held:
+            yield f"Highest load at which the limits hold, {words.held(each)}"
     if found.price is not None:
         yield words.price(found.price)
     if found.demand is not None:
         money = f" (money in {found.demand.currency})" if found.demand.currency else ""
-        yield f"At {number(found.demand.requests_per_day)} requests a day{money}:"
+        yield f"The stated demand is {number(found.demand.requests_per_day)} requests a day{money}."
         for row in found.demand.rows:
             yield words.row(row, (verdict.baseline, verdict.candidate))
         yield from words.demand(found.demand)

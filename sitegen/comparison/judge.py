@@ -156,7 +156,7 @@ def judge_evidence(
         items=facts.items,
         claims=interventions.withdraw(facts.claims, tested),
         predictions=tested,
-        flips=finding.find(selection, benchmark, found),
+        flips=finding.find(selection, benchmark, found, threshold),
     )
 
 

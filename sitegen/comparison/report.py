@@ -261,7 +261,7 @@ def _flips(verdict: Verdict) -> list[str]:
     lines = ["Where it flips"]
     for each in flips_report.flips(verdict):
         if isinstance(each, str):
-            lines += _wrapped(each)
+            lines += _wrapped(each, "- ")
         else:
             lines += _table(each.rows, "l" + "r" * (len(each.rows[0]) - 1))
     return lines

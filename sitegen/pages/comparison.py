@@ -157,16 +157,16 @@ def _queries(verdict: Verdict) -> dict[str, str]:
         f"AND metric IN ({names}) GROUP BY ALL ORDER BY metric, stack",
         "demand": f"SELECT run_id, stack, metric, value, missing_reason {joined} {stacks} AND role = 'timed' "
         f"AND metric IN ({', '.join(repr(name) for name in demand.METRICS)}) ORDER BY ALL",
-        "levels": "SELECT stack, run_id, level, count(*) AS requests, sum(CAST(accepted AS INT)) AS accepted, "
+        "levels": "SELECT stack, run_id, level, count(*) AS requests, sum(CAST(requests.accepted AS INT)) AS accepted, "
         f"avg({_TTFT}) AS ttft_mean, quantile_cont({_TTFT}, 0.95) AS ttft_p95, avg({_E2E}) AS e2e_mean, "
         f"quantile_cont({_E2E}, 0.95) AS e2e_p95 FROM requests JOIN runs USING (run_id) WHERE {stacks} "
         "AND role = 'timed' AND phase IN ('measured', 'sweep') AND error IS NULL GROUP BY ALL ORDER BY ALL",
         "lengths": f"SELECT stack, run_id, input_tokens, output_tokens, count(*) AS requests, avg({_E2E}) AS e2e_mean "
         f"FROM requests JOIN runs USING (run_id) WHERE {stacks} AND role = 'timed' AND phase = 'measured' "
         "AND error IS NULL GROUP BY ALL ORDER BY ALL",
-        "requests": "SELECT item, stack, avg(CAST(accepted AS DOUBLE)) AS accepted, min(why) AS why, min(text) AS text "
-        f"FROM requests JOIN runs USING (run_id) WHERE {stacks} AND role = 'timed' AND phase = 'measured' "
-        "GROUP BY ALL ORDER BY ALL",
+        "requests": "SELECT item, stack, avg(CAST(requests.accepted AS DOUBLE)) AS accepted, min(why) AS why, "
+        f"min(text) AS text FROM requests JOIN runs USING (run_id) WHERE {stacks} AND role = 'timed' "
+        "AND phase = 'measured' GROUP BY ALL ORDER BY ALL",
         "claims": f"SELECT stack, role, metric, rank, avg(value) AS mean {joined} {stacks} AND state = 'completed' "
         f"AND metric IN ({claimed}) GROUP BY ALL ORDER BY ALL",
         "tests": f"SELECT intervention, repeat, stack, changed, value, run_id {joined} {stacks} "

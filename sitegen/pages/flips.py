@@ -12,6 +12,7 @@ from sitegen.comparison.verdict import Verdict
 from sitegen.format import number, value
 
 MARK = "order changes"
+BOUNDS = "its 95 % interval"
 
 
 def charts(verdict: Verdict) -> dict[str | tuple[str, str], Chart | None]:
@@ -24,7 +25,7 @@ def charts(verdict: Verdict) -> dict[str | tuple[str, str], Chart | None]:
 
 
 def _curve(verdict: Verdict, found: Curve) -> Chart | None:
-    """Both sides over the points at which they are compared, with a line at each crossing."""
+    """Both sides over the points at which they are compared, a line at each crossing, and its interval."""
     points = [point for point in found.points if point.absent is None]
     if found.absent or not points:
         return None
@@ -35,13 +36,18 @@ def _curve(verdict: Verdict, found: Curve) -> Chart | None:
     }
     values = [each for side in sides.values() for each in side if each is not None]
     lines = [series.Line(stack, at, side) for stack, side in sides.items()]
-    lines += [series.Line(MARK, [crossing.at, crossing.at], [min(values), max(values)]) for crossing in found.crossings]
+    for crossing in found.crossings:
+        lines.append(series.Line(MARK, [crossing.at, crossing.at], [min(values), max(values)]))
+        if not found.no_bounds:
+            low = at[0] if crossing.low is None else crossing.low
+            high = at[-1] if crossing.high is None else crossing.high
+            lines.append(series.Line(BOUNDS, [low, high], [min(values), min(values)]))
     drawn = series.chart(
         f"flips-{found.over}-{found.metric.replace('.', '-').replace('_', '-')}",
-        words.heading(found),
+        f"{found.metric} over the {words.OVER[found.over]}: geometric means over launches",
         lines,
         x_title=f"{words.OVER[found.over].capitalize()} ({found.over_unit})",
-        y_title=found.title,
+        y_title="Cost" if found.unit == "money" else found.metric,
         unit=found.unit,
     )
     return replace(drawn, alt=_alt(found, sides, at)) if drawn is not None else None

@@ -4,7 +4,8 @@ WITH loops AS (
     SELECT q.run_id, q.level, count(*) = count(q.scheduled_ns) AS is_open
     FROM requests AS q
     JOIN runs AS r USING (run_id)
-    WHERE r.benchmark = ? AND r.role = 'timed' AND q.phase IN ('measured', 'sweep') AND q.level IS NOT NULL
+    WHERE r.benchmark = ? AND r.role = 'timed' AND q.phase IN ('measured', 'sweep')
+        AND q.level > 0 AND isfinite(q.level)
     GROUP BY ALL
 ),
 asked AS (
@@ -35,7 +36,7 @@ driven AS (
         count(*) AS requests,
         count(*) FILTER (WHERE answered) AS answered,
         sum(accepted) AS accepted,
-        max(ended) - min(start) AS span,
+        coalesce(max(ended) - min(start), 0) AS span,
         CASE WHEN any_value(is_open) AND count(*) > 1 THEN max(start) - min(start) END AS offered_span,
         min(ended - start) AS quickest,
         sum(input_tokens) AS input_tokens,

@@ -9,12 +9,12 @@ from sitegen.comparison.selection import Selection
 from sitegen.comparison.verdict import Effect
 
 
-def find(selection: Selection, benchmark: Benchmark, effect: Effect) -> Flips:
+def find(selection: Selection, benchmark: Benchmark, effect: Effect, threshold: float) -> Flips:
     """By load, length, price and demand. It takes part in no decision."""
     runs = curves.launches(selection)
     no_load, no_length = load.absent(benchmark), length.absent(selection, benchmark)
     return Flips(
-        load=() if no_load else load.curves(selection, benchmark, runs),
+        load=() if no_load else load.curves(selection, benchmark, runs, threshold),
         load_absent=no_load,
         held=() if no_load else load.held(selection, benchmark),
         length=() if no_length else length.curves(selection, benchmark, runs),

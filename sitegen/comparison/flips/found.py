@@ -63,6 +63,8 @@ class Curve:
     """Pairs of launches side by side; 0 where launches were not interleaved."""
     crossing: int = 0
     """Those in which the order changes between the points."""
+    threshold: float | None = None
+    """The smallest relative difference that was declared to matter: of the objective; None for any other metric."""
     method: str = ""
     """How bounds were made, in words."""
     no_bounds: str | None = None

@@ -58,12 +58,16 @@ def unit(benchmark: Benchmark) -> str:
     return "requests in flight" if load.concurrency is not None else "times production's rate"
 
 
-def curves(selection: Selection, benchmark: Benchmark, runs: Launches) -> tuple[Curve, ...]:
-    """The objective, then each latency that the envelope limits; in the order of the file."""
+def curves(selection: Selection, benchmark: Benchmark, runs: Launches, threshold: float) -> tuple[Curve, ...]:
+    """The objective, then each latency that the envelope limits; in the order of the file.
+
+    `threshold` is the smallest relative difference of the objective that matters.
+    """
     objective = benchmark.envelope.objective
     metrics = {objective.metric: objective.minimise is not None}
     metrics |= {name: True for name in benchmark.envelope.limits if name.partition(".")[0] in FAMILIES}
-    return tuple(_curve(selection, benchmark, runs, name, lower) for name, lower in metrics.items())
+    found = [_curve(selection, benchmark, runs, name, lower) for name, lower in metrics.items()]
+    return (replace(found[0], threshold=threshold), *found[1:])
 
 
 def _curve(selection: Selection, benchmark: Benchmark, runs: Launches, metric: str, lower_is_better: bool) -> Curve:

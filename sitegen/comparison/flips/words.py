@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sitegen.comparison.flips.found import AtDemand, Crossing, Curve, DemandRow, Held, PriceFlip, Stretch
-from sitegen.format import count, interval, number, times, value
+from sitegen.format import count, interval, number, share, times, value
 
 DESCRIBES = "This describes: nothing here decides, and of many curves one may cross by chance."
+COST = "cost_per_accepted_result"
 OVER = {"load": "load", "input": "length of the input", "output": "length of the output"}
 
 
@@ -22,11 +23,23 @@ def curve(found: Curve) -> tuple[str, ...]:
         said.append(f"The order changes in {found.crossing} of {count(found.compared, 'pair')} of launches.")
     if found.crossings and found.no_bounds:
         said.append(f"No interval: {found.no_bounds}.")
+    if found.over == "load" and found.metric == COST:
+        said.append("This is what a result costs at one load on both sides; the verdict takes each side's capacity.")
+    if _within(found):
+        said.append(f"At every point the difference is within the {share(found.threshold)} threshold.")
     left_out = [point for point in found.points if point.absent]
     if left_out:
         places = ", ".join(number(point.at) for point in left_out)
         said.append(f"Left out at {places} {found.over_unit}: {left_out[0].absent}.")
     return tuple(said)
+
+
+def _within(found: Curve) -> bool:
+    """Whether the two sides differ by less than matters wherever they were compared."""
+    ratios = [point.ratio for point in found.points if point.ratio is not None]
+    if found.threshold is None:
+        return False
+    return all(1 / (1 + found.threshold) <= each <= 1 + found.threshold for each in ratios)
 
 
 def _crossing(found: Curve, crossing: Crossing) -> str:

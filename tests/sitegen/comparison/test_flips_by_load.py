@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from scipy.special import stdtrit
 
+from ledger import benchmark as benchmark_file
 from ledger import catalog, parquet
 from ledger.metrics import load_levels
 from ledger.metrics.registry import Missing
@@ -19,8 +20,10 @@ from ledger.metrics.requests import levels
 from sitegen.comparison import report
 from sitegen.comparison.evidence import load
 from sitegen.comparison.flips import words
+from sitegen.comparison.judge import judge_file
 from sitegen.comparison.verdict import Verdict
 from sitegen.pages.flips import charts
+from tests import factory
 from tests.serving import PRICE, SERVE, benchmark, failed, make_run, request
 from tests.sitegen.comparison.test_request_work import judged
 
@@ -234,12 +237,58 @@ def test_the_figure_has_both_sides_the_crossing_and_words(tmp_path: Path) -> Non
     found = verdict(tmp_path, [SLOW] * 3, [FAST] * 3, of=20)
     drawn = charts(found)["load", "e2e.mean"]
     assert drawn is not None
-    slow, fast, mark = drawn.plotly["data"]
+    slow, fast, mark, bounds = drawn.plotly["data"]
     assert (slow["name"], fast["name"], mark["name"]) == ("slow", "fast", "order changes")
     assert slow["x"] == fast["x"] == [1, 2, 4, 8]
     assert mark["x"] == pytest.approx([2 * math.sqrt(2)] * 2)
+    (crossing,) = found.flips.load[0].crossings
+    assert bounds["x"] == [crossing.low, crossing.high]
     assert "Up to 2.83 requests/s" in drawn.alt
     assert "slow: 201 ms at 1, 201 ms at 8 requests/s." in drawn.alt
+
+
+def test_launches_that_did_not_take_turns_are_compared_side_by_side(tmp_path: Path) -> None:
+    declared = keys()
+    for place, (stack, latency) in enumerate((("slow", SLOW), ("fast", FAST))):
+        for repeat, factor in enumerate(FACTORS[:4], 1):
+            order = 4 * place + repeat
+            rows = driven(latency, factor=factor, of=20)
+            started = f"2026-11-30T12:{order:02}:00.000000Z"
+            make_run(tmp_path / "evidence", rows, declared, stack, repeat=repeat, order=order, started=started)
+    file = benchmark_file.read(factory.write_benchmark(tmp_path / "benchmarks", **declared))
+    with catalog.open(tmp_path / "evidence") as opened:
+        (found,) = judge_file(opened, file, tmp_path / "evidence")
+    (curve,) = found.flips.load
+    (crossing,) = curve.crossings
+    half = stdtrit(3, 0.975) * math.sqrt(2) * stdev(math.log(factor) for factor in FACTORS[:4]) / math.sqrt(4)
+    assert crossing.at == pytest.approx(2 * math.sqrt(2), rel=1e-6)
+    assert (crossing.low, crossing.high) == pytest.approx(
+        (crossing.at * math.exp(-half), crossing.at * math.exp(half)), rel=1e-6
+    )
+    assert (curve.compared, curve.crossing) == (0, 0)
+    assert curve.method.endswith("4 and 4 launches, each side for itself")
+    assert "pairs" not in " ".join(words.curve(curve))
+
+
+def test_levels_that_are_no_load_and_levels_without_an_answer_break_nothing(tmp_path: Path) -> None:
+    """What others recorded may hold anything: it is left out, and the rest is judged."""
+    odd = [
+        request(number, phase="sweep", level=level) for level in (0.0, -1.0, math.inf, math.nan) for number in (0, 1)
+    ]
+    lost = [failed(number) | {"phase": "sweep", "level": 16.0} for number in range(5)]
+    sides = {
+        "slow": [[*driven(SLOW, factor=f, of=20), *odd, *lost] for f in FACTORS[:3]],
+        "fast": [[*driven(FAST, factor=f, of=20), *odd, *lost] for f in FACTORS[:3]],
+    }
+    found = judged(tmp_path, sides, keys())
+    (curve,) = found.flips.load
+    assert [point.at for point in curve.points] == [1, 2, 4, 8, 16]
+    assert curve.points[-1].absent == "slow: no request was answered with what it is measured from"
+    assert len(curve.crossings) == 1
+    assert words.curve(curve)[-1] == (
+        "Left out at 16 requests/s: slow: no request was answered with what it is measured from."
+    )
+    json.dumps(report.to_json([found]), allow_nan=False)
 
 
 def test_what_sql_sums_up_is_what_the_metrics_define(tmp_path: Path) -> None:
