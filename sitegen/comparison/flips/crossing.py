@@ -142,39 +142,41 @@ def _bounded(curve: MeanCurve, at: float, rises: bool) -> Zero:
 
 
 def _edge(curve: MeanCurve, start: float) -> float | None:
-    """The first place from `start` on at which the mean is told from zero; None where there is none.
+    """The first place from `start`, where the mean is zero, at which it is told from zero; None where there is none.
 
-    On each piece, mean^2 - t^2 variance is a parabola, so that its edges are roots.
+    On each piece, mean^2 - t^2 variance is a parabola, so that its edges are roots. It is written around the place from
+    which it is followed: at the crossing the mean is zero, and no rounding of it widens a narrow interval.
     """
     t = t_quantile(curve.degrees, CONFIDENCE) ** 2
     for index in range(len(curve.at) - 1):
         left, right = curve.at[index], curve.at[index + 1]
         if right <= start:
             continue
-        m, v = curve.mean[index : index + 2], curve.variance[index : index + 2]
-        slope, shared = m[1] - m[0], curve.shared[index]
-        a = slope * slope - t * (v[0] - 2 * shared + v[1])
-        b = 2 * m[0] * slope - 2 * t * (shared - v[0])
-        c = m[0] * m[0] - t * v[0]
+        (m0, m1), (v0, v1) = curve.mean[index : index + 2], curve.variance[index : index + 2]
+        shared, slope = curve.shared[index], m1 - m0
         begin = max(0.0, (start - left) / (right - left))
-        if begin == 0.0 and c > 0 and left > start:
-            return left
-        edge = _rising_root(a, b, c, begin)
-        if edge is not None:
-            return left + edge * (right - left)
+        mean = 0.0 if left <= start else m0
+        bend = v0 - 2 * shared + v1
+        tilt = 2 * (shared - v0 + begin * bend)
+        variance = v0 + begin * (2 * (shared - v0) + begin * bend)
+        constant = mean * mean - t * variance
+        if constant > 0:
+            return max(left, start)
+        edge = _rising_root(slope * slope - t * bend, 2 * mean * slope - t * tilt, constant)
+        if edge is not None and edge <= 1 - begin:
+            return left + (begin + edge) * (right - left)
     return None
 
 
-def _rising_root(a: float, b: float, c: float, begin: float) -> float | None:
-    """Where a x^2 + b x + c becomes positive, `begin` <= x <= 1."""
+def _rising_root(a: float, b: float, c: float) -> float | None:
+    """The first x >= 0 where a x^2 + b x + c becomes positive; c is not."""
     if a == 0:
-        roots = [-c / b] if b else []
-    else:
-        inside = b * b - 4 * a * c
-        if inside < 0:
-            return None
-        # The stable form: no two numbers of like size are subtracted.
-        q = -(b + math.copysign(math.sqrt(inside), b)) / 2
-        roots = [q / a, *([c / q] if q else [])]
-    fitting = [root for root in roots if begin <= root <= 1 and 2 * a * root + b > 0]
-    return min(fitting, default=None)
+        return -c / b if b > 0 else None
+    inside = b * b - 4 * a * c
+    if inside < 0:
+        return None
+    # The stable form: no two numbers of like size are subtracted.
+    q = -(b + math.copysign(math.sqrt(inside), b)) / 2
+    roots = [q / a, *([c / q] if q else [])]
+    rising = [root for root in roots if root >= 0 and ((slope := 2 * a * root + b) > 0 or (slope == 0 and a > 0))]
+    return min(rising, default=None)

@@ -85,6 +85,24 @@ def test_no_spread_gives_no_bounds() -> None:
     assert zeros(mean_curve(X, [[-1.0, 1.0, 1.0, 1.0]])) == (Zero(0.5, True, None, None),)
 
 
+@pytest.mark.parametrize("spread", [1e-11, 1e-10, 1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize("at", [0.1, 1 / 3, 0.5, 0.7, 1.0, 1.9])
+def test_almost_no_spread_gives_almost_no_width(spread: float, at: float) -> None:
+    """As clocks give that count whole nanoseconds: rounding must not move a bound to the next point."""
+    curves = [[x - at + e for x in X] for e in (-spread, 0.0, spread)]
+    (zero,) = zeros(mean_curve(X, curves))
+    half = stdtrit(2, 0.975) * spread / math.sqrt(3)
+    assert (zero.low, zero.high) == pytest.approx((at - half, at + half), abs=1e-9)
+
+
+def test_launches_that_agree_only_where_they_cross() -> None:
+    """All are zero at 1: away from it they differ by less than the mean (told at once), or by more (never told)."""
+    fans = [[slope * (x - 1) for x in X] for slope in (0.9, 1.0, 1.1)]
+    assert zeros(mean_curve(X, fans)) == (Zero(1.0, True, 1.0, 1.0),)
+    wide = [[slope * (x - 1) for x in X] for slope in (-2.0, 1.0, 4.0)]
+    assert zeros(mean_curve(X, wide)) == (Zero(1.0, True, None, None),)
+
+
 def test_points_that_are_equal_on_both_sides_are_crossed_in_their_middle() -> None:
     assert zeros(mean_curve(X, [[-1.0, 0.0, 0.0, 1.0]])) == (Zero(1.5, True, None, None),)
     assert zeros(mean_curve(X, [[1.0, 0.0, 0.0, 1.0]])) == ()
