@@ -74,12 +74,14 @@ bench-smoke: .venv/.dev ## both in short, on a small trace: do they run, are the
 	$(BIN)/python tests/performance/trace_reading.py --smoke --events 1e5 $(BENCH_ARGS)
 	$(BIN)/python tests/performance/telemetry_overhead.py --smoke
 	$(BIN)/python tests/performance/verdict_simulation.py --smoke
+	$(BIN)/python tests/performance/crossing_simulation.py --smoke
 
 bench-telemetry: .venv/.dev ## what sampling telemetry costs the job beside it (two minutes)
 	$(BIN)/python tests/performance/telemetry_overhead.py $(BENCH_ARGS)
 
 bench-verdicts: .venv/.dev ## whether verdicts hold their error rates, by simulation (a minute)
 	$(BIN)/python tests/performance/verdict_simulation.py $(BENCH_ARGS)
+	$(BIN)/python tests/performance/crossing_simulation.py
 
 bench-agreement: .venv/.dev ## whether Holistic Trace Analysis says the same of GPU traces; STACKPROOF_SHARED adds real ones
 	$(BIN)/python tests/performance/trace_agreement.py $(BENCH_ARGS)

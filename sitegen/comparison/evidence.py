@@ -12,6 +12,7 @@ from typing import Any
 
 from ledger.catalog import Catalog
 from ledger.run import Role, State
+from sitegen.comparison.request_rows import LengthBin, Level, length_of, level_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class ItemResult:
     """Share of its attempts that were accepted; None where none could be judged."""
     answered: int
     requests: int
+    input_tokens: float | None = None
+    """Mean over its attempts; None where no answer tells."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,10 @@ class TrialRun:
     """The stack whose search found the settings; None where no search did."""
     tuned_by: str | None = None
     """Id of the search trial that found them."""
+    levels: tuple[Level, ...] = field(repr=False, default=())
+    """A timed launch at each level of load that it was driven at, lowest first."""
+    lengths: tuple[LengthBin, ...] = field(repr=False, default=())
+    """A timed launch's requests of the declared load by their length, shortest first."""
 
     @property
     def configuration(self) -> tuple[str, ...]:
@@ -167,11 +174,19 @@ def load(catalog: Catalog, benchmark: str) -> Evidence:
     items: dict[str, dict[str, ItemResult]] = defaultdict(dict)
     for row in _rows(catalog, "items", benchmark):
         name = "" if row["item"] is None else str(row["item"])
-        items[row["run_id"]][name] = ItemResult(row["accepted"], row["answered"], row["requests"])
+        items[row["run_id"]][name] = ItemResult(row["accepted"], row["answered"], row["requests"], row["input_tokens"])
+    levels: dict[str, list[Level]] = defaultdict(list)
+    for row in _rows(catalog, "levels", benchmark):
+        levels[row["run_id"]].append(level_of(row))
+    lengths: dict[str, list[LengthBin]] = defaultdict(list)
+    for row in _rows(catalog, "lengths", benchmark):
+        lengths[row["run_id"]].append(length_of(row))
     runs = tuple(
         replace(
             _run(row, tuple(measured[row["run_id"]]), fields[row["run_id"]], steps[row["run_id"]]),
             items=items[row["run_id"]],
+            levels=tuple(levels[row["run_id"]]),
+            lengths=tuple(lengths[row["run_id"]]),
         )
         for row in _rows(catalog, "runs", benchmark)
     )

@@ -34,6 +34,7 @@ from sitegen.comparison import (
 )
 from sitegen.comparison.claims.facts import Facts
 from sitegen.comparison.evidence import Evidence, TrialRun, load
+from sitegen.comparison.flips import finding
 from sitegen.comparison.ranking import Ranking, rank
 from sitegen.comparison.selection import Selection, select
 from sitegen.comparison.sentence import sentence
@@ -172,6 +173,7 @@ def judge_evidence(
         transfer=transfer.matrix(
             known, benchmark, (comparison.baseline, comparison.candidate), selection.workload_digest
         ),
+        flips=finding.find(selection, benchmark, found, threshold),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sitegen import format
+from sitegen.comparison import flips_report
 from sitegen.comparison.sentence import judged_text, prediction_text, ratio_text
 from sitegen.comparison.tuning_text import matrix_rows, path_lines
 from sitegen.comparison.verdict import Accounting, Decision, FieldComparison, Note, Sameness, Verdict
@@ -82,6 +83,7 @@ def to_text(verdict: Verdict) -> str:
         _claims(verdict),
         _predictions(verdict),
         _items(verdict),
+        _flips(verdict),
         _tuning(verdict),
         _transfer(verdict),
         _trials(verdict),
@@ -254,6 +256,17 @@ def _items(verdict: Verdict) -> list[str]:
     )
     if found.alone:
         lines += _wrapped(f"{format.count(found.alone, 'item')} of one side only, left out")
+    return lines
+
+
+def _flips(verdict: Verdict) -> list[str]:
+    """Where it flips: by load, length, price and demand."""
+    lines = ["Where it flips"]
+    for each in flips_report.flips(verdict):
+        if isinstance(each, str):
+            lines += _wrapped(each, "- ")
+        else:
+            lines += _table(each.rows, "l" + "r" * (len(each.rows[0]) - 1))
     return lines
 
 

@@ -61,7 +61,7 @@ def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Inter
     variance = _variance(values, center)
     if variance == 0:
         return NoInterval("all values are equal, so their spread is unknown", center)
-    half = _t_quantile(len(values) - 1, confidence) * math.sqrt(variance / len(values))
+    half = t_quantile(len(values) - 1, confidence) * math.sqrt(variance / len(values))
     return Interval(center, center - half, center + half)
 
 
@@ -80,7 +80,7 @@ def welch_interval(
     # As shares of the sum: the textbook form underflows to 0/0 for variances below 1e-154.
     p, q = a / (a + b), b / (a + b)
     degrees = 1 / (p * p / (len(first) - 1) + q * q / (len(second) - 1))
-    half = _t_quantile(degrees, confidence) * math.sqrt(a + b)
+    half = t_quantile(degrees, confidence) * math.sqrt(a + b)
     return Interval(center, center - half, center + half)
 
 
@@ -151,7 +151,7 @@ def _fieller(
     """Bounds of top / bottom: all ratios r for which top - r bottom may be zero. Variances are those of the means."""
     if top_variance == bottom_variance == 0:
         return _ratio_alone(top, bottom, "all values are equal, so their spread is unknown")
-    t = _t_quantile(degrees, CONFIDENCE) ** 2
+    t = t_quantile(degrees, CONFIDENCE) ** 2
     a, b, c = bottom**2 - t * bottom_variance, top * bottom - t * covariance, top**2 - t * top_variance
     if a <= 0:
         return _ratio_alone(top, bottom, "the difference to divide by may be zero")
@@ -184,5 +184,6 @@ def _variance(values: Sequence[float], center: float) -> float:
     return math.fsum((value - center) ** 2 for value in values) / (len(values) - 1)
 
 
-def _t_quantile(degrees: float, confidence: float) -> float:
+def t_quantile(degrees: float, confidence: float) -> float:
+    """Student's t for a two-sided interval of this confidence."""
     return float(stdtrit(degrees, (1 + confidence) / 2))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ledger.run import Role
 from sitegen.comparison.explanation import Claim, Prediction
+from sitegen.comparison.flips.found import Flips
 from sitegen.comparison.tuning_path import Transfer, TuningPath
 
 
@@ -359,6 +360,8 @@ class Verdict:
     """Why the sides differ, the claim that accounts for most first; withdrawn ones last."""
     predictions: tuple[Prediction, ...] = ()
     """The tests of these claims, those that are declared and not run yet too."""
+    flips: Flips = field(default_factory=Flips)
+    """Where the order of the sides turns round, by load, length, price and demand; it decides nothing."""
     tuning: tuple[TuningPath, ...] = ()
     """How the settings of each side were found, where a search did."""
     transfer: Transfer | None = None

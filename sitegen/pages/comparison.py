@@ -13,13 +13,13 @@ from ledger.benchmark import Benchmark
 from ledger.errors import StackproofError
 from ledger.metrics.tables import Tables
 from ledger.workspace import Workspace
-from sitegen import demand as demands
-from sitegen import flips, production
+from sitegen import production
 from sitegen.charts import interval, launches, parts, tuning
 from sitegen.comparison import report, treatments
+from sitegen.comparison.flips import demand, words
 from sitegen.comparison.sentence import judged_text
 from sitegen.comparison.verdict import Decision, FieldComparison, Sameness, Verdict
-from sitegen.pages import glossary
+from sitegen.pages import flips, glossary
 from sitegen.pages.snapshot import Snapshot
 from sitegen.templates import render
 
@@ -35,6 +35,8 @@ _STYLES = {
     Decision.NONE_QUALIFIES: ("bad", "✕"),
     Decision.NOT_COMPARABLE: ("bad", "≠"),
 }
+_TTFT = "(first_token_ns - coalesce(scheduled_ns, sent_ns)) / 1e9"
+_E2E = "(ended_ns - coalesce(scheduled_ns, sent_ns)) / 1e9"
 _DIFFERENCES_FIRST = (Sameness.DIFFERENT, Sameness.UNKNOWN, Sameness.SAME)
 
 
@@ -50,7 +52,7 @@ def style(verdict: Verdict) -> tuple[str, str]:
 
 def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
     """The page's Markdown."""
-    folders = demands.sealed(workspace.evidence, verdict, facts)
+    folders = _sealed(workspace.evidence, verdict, facts)
     declared = _declared(folders)
     title = verdict.effect.title or verdict.effect.metric
     return render(
@@ -74,13 +76,26 @@ def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
         shares=_shares(verdict),
         residual=report.residual_parts(verdict.accounting),
         runs={row["run_id"]: row for row in facts.tables["runs"]},
-        demand=demands.of(verdict, declared, facts),
-        price=flips.price(verdict),
+        words=words,
+        flip_charts=flips.charts(verdict),
         production=_production(workspace, verdict, declared, folders),
         records=[row for row in facts.tables["status"] if row["run_id"] in _mentioned(verdict)],
         queries=_queries(verdict),
         commands=_commands(verdict),
     )
+
+
+def _sealed(evidence: Path, verdict: Verdict, facts: Snapshot) -> dict[str, list[Path]]:
+    """{stack: run folders of its completed timed launches}, baseline first."""
+    paths = {row["run_id"]: evidence / row["path"] for row in facts.tables["runs"]}
+    return {
+        stack: [
+            paths[launch.run_id]
+            for launch in verdict.launches
+            if launch.stack == stack and launch.state == "completed" and launch.run_id in paths
+        ]
+        for stack in (verdict.baseline, verdict.candidate)
+    }
 
 
 def _declared(folders: dict[str, list[Path]]) -> Benchmark | None:
@@ -143,10 +158,17 @@ def _queries(verdict: Verdict) -> dict[str, str]:
         "parts": f"SELECT stack, metric, avg(value) AS seconds {joined} {stacks} AND role = 'profiled' "
         f"AND metric IN ({names}) GROUP BY ALL ORDER BY metric, stack",
         "demand": f"SELECT run_id, stack, metric, value, missing_reason {joined} {stacks} AND role = 'timed' "
-        f"AND metric IN ({', '.join(repr(name) for name in demands.METRICS)}) ORDER BY ALL",
-        "requests": "SELECT item, stack, avg(CAST(accepted AS DOUBLE)) AS accepted, min(why) AS why, min(text) AS text "
+        f"AND metric IN ({', '.join(repr(name) for name in demand.METRICS)}) ORDER BY ALL",
+        "levels": "SELECT stack, run_id, level, count(*) AS requests, sum(CAST(requests.accepted AS INT)) AS accepted, "
+        f"avg({_TTFT}) AS ttft_mean, quantile_cont({_TTFT}, 0.95) AS ttft_p95, avg({_E2E}) AS e2e_mean, "
+        f"quantile_cont({_E2E}, 0.95) AS e2e_p95 FROM requests JOIN runs USING (run_id) WHERE {stacks} "
+        "AND role = 'timed' AND phase IN ('measured', 'sweep') AND error IS NULL GROUP BY ALL ORDER BY ALL",
+        "lengths": f"SELECT stack, run_id, input_tokens, output_tokens, count(*) AS requests, avg({_E2E}) AS e2e_mean "
         f"FROM requests JOIN runs USING (run_id) WHERE {stacks} AND role = 'timed' AND phase = 'measured' "
-        "GROUP BY ALL ORDER BY ALL",
+        "AND error IS NULL GROUP BY ALL ORDER BY ALL",
+        "requests": "SELECT item, stack, avg(CAST(requests.accepted AS DOUBLE)) AS accepted, min(why) AS why, "
+        f"min(text) AS text FROM requests JOIN runs USING (run_id) WHERE {stacks} AND role = 'timed' "
+        "AND phase = 'measured' GROUP BY ALL ORDER BY ALL",
         "claims": f"SELECT stack, role, metric, rank, avg(value) AS mean {joined} {stacks} AND state = 'completed' "
         f"AND metric IN ({claimed}) GROUP BY ALL ORDER BY ALL",
         "tests": f"SELECT intervention, repeat, stack, changed, value, run_id {joined} {stacks} "

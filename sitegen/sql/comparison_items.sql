@@ -4,7 +4,8 @@ SELECT
     q.item,
     avg(CAST(q.accepted AS DOUBLE)) AS accepted,
     count(*) FILTER (WHERE q.error IS NULL) AS answered,
-    count(*) AS requests
+    count(*) AS requests,
+    avg(q.input_tokens) AS input_tokens
 FROM requests AS q
 JOIN runs AS r USING (run_id)
 WHERE r.benchmark = ? AND r.role = 'timed' AND q.phase = 'measured'

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from ledger.run import Role
 from sitegen.commands.schema import command
 from sitegen.comparison.report import to_json
+from tests.sitegen.comparison import test_flips_by_load
 from tests.sitegen.comparison.made import interleaved, profiled, run, verdict
 from tests.sitegen.comparison.test_interventions import EXPLAINED, FAST, PRESENT, SLOW, comparisons, rounds
 
@@ -41,6 +42,15 @@ def test_verdicts_keep_to_theirs() -> None:
     jsonschema.validate(found, schema("verdict"))
     del found["verdicts"][0]["effect"]["ratio"]
     with pytest.raises(jsonschema.ValidationError, match="'ratio' is a required property"):
+        jsonschema.validate(found, schema("verdict"))
+
+
+def test_where_it_flips_keeps_to_it(tmp_path: Path) -> None:
+    crossed = test_flips_by_load.verdict(tmp_path, [test_flips_by_load.SLOW] * 3, [test_flips_by_load.FAST] * 3, of=20)
+    found = json.loads(json.dumps(to_json([crossed]), allow_nan=False))
+    jsonschema.validate(found, schema("verdict"))
+    del found["verdicts"][0]["flips"]["load"][0]["crossings"][0]["at"]
+    with pytest.raises(jsonschema.ValidationError, match="'at' is a required property"):
         jsonschema.validate(found, schema("verdict"))
 
 
