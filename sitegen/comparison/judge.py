@@ -26,6 +26,7 @@ from sitegen.comparison import (
     envelope,
     interventions,
     items,
+    operations,
     readiness,
     request_accounting,
 )
@@ -155,6 +156,7 @@ def judge_evidence(
         items=facts.items,
         claims=interventions.withdraw(facts.claims, tested),
         predictions=tested,
+        operations=operations.align(selection, folder),
     )
 
 

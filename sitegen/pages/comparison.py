@@ -16,7 +16,7 @@ from ledger.workspace import Workspace
 from sitegen import demand as demands
 from sitegen import flips, production
 from sitegen.charts import interval, launches, parts
-from sitegen.comparison import report
+from sitegen.comparison import operation_rows, report
 from sitegen.comparison.sentence import judged_text
 from sitegen.comparison.verdict import Decision, FieldComparison, Sameness, Verdict
 from sitegen.pages import glossary
@@ -71,6 +71,7 @@ def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
         fields=sorted(verdict.fields, key=_by_difference),
         shares=_shares(verdict),
         residual=report.residual_parts(verdict.accounting),
+        operations_aligned=operation_rows.alignment(verdict.operations) if verdict.operations else "",
         runs={row["run_id"]: row for row in facts.tables["runs"]},
         demand=demands.of(verdict, declared, facts),
         price=flips.price(verdict),

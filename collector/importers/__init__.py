@@ -1,0 +1,1 @@
+"""Reading what others have published or recorded, one module for each format."""
