@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sitegen import format
-from sitegen.comparison.aligned import Operation, Operations, Rest
+from sitegen.comparison.aligned import Level, Operation, Operations, Rest
 
 Line = tuple[str, str, str, str, str]
 
@@ -11,7 +11,7 @@ Line = tuple[str, str, str, str, str]
 def rows(found: Operations, baseline: str, candidate: str) -> list[Line]:
     """Head, one line a row, what is left, and the traced step that all of them add up to."""
     lines = [("operation", "in", baseline, candidate, "difference")]
-    lines += [_line(each.words, each.title if each.name else "", each, found) for each in found.rows]
+    lines += [_line(each.words, _part(each), each, found) for each in found.rows]
     if found.rest is not None:
         lines.append(_line(format.count(found.rest.rows, "further row"), "", found.rest, found))
     return [*lines, _line("Traced step", "", found, found)]
@@ -22,6 +22,11 @@ def alignment(found: Operations) -> str:
     if found.aligned is None:
         return "neither side's traces name an operation"
     return f"{format.share(found.aligned)} of their time is in operations that both sides have"
+
+
+def _part(each: Operation) -> str:
+    """The part that an operation is in; the class alone where that is one of compute, for lines are short."""
+    return each.title.rpartition(": ")[2] if each.level in {Level.OPERATION, Level.UNKNOWN} else ""
 
 
 def _line(title: str, part: str, each: Operation | Rest | Operations, found: Operations) -> Line:
