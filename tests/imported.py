@@ -48,7 +48,7 @@ def make_workspace(folder: Path, *benchmarks: dict[str, Any]) -> workspace.Works
 def imported(here: workspace.Workspace, benchmark: str, stack: str, *paths: Path, **told: Any) -> Path:
     """Import one launch; returns its run folder."""
     file = benchmark_file.read(here.find_benchmark(benchmark))
-    return import_launch(here, file, stack, paths, Told(**{"source": SOURCE, **told}))
+    return import_launch(here, file, stack, paths, Told(**{"source": SOURCE, **told}))[0]
 
 
 def loading(wait: float, gap: float, compute: float, steps: int = 2) -> list[dict[str, Any]]:

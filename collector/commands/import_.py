@@ -10,9 +10,11 @@ from typing import Any
 
 import click
 
+from collector.commands import import_launch
 from collector.importers import registry, work_file
 from collector.importers.files import Files
 from collector.importers.interface import CollectionImporter, Facts
+from collector.importers.traces import TraceImporter
 from ledger import public, workspace
 from ledger.errors import InputError
 from ledger.plain_text import neutral
@@ -41,6 +43,11 @@ class _Taken:
 @click.option("--commit", metavar="TEXT", help="The commit of the source that the files are from.")
 @click.option("--source-version", metavar="TEXT", help="The version of the source that the files are from.")
 @click.option("--licence", metavar="TEXT", help="The licence that the files are published under.")
+@click.option("--benchmark", metavar="NAME", help="Of `trace`: the benchmark, such as `loaders`, that has the stack.")
+@click.option("--stack", metavar="NAME", help="Of `trace`: the stack, declared with `adapter: imported`.")
+@click.option("--source", metavar="TEXT", help="Of `trace`: where the files come from; shown wherever they are.")
+@click.option("--card", type=click.Path(path_type=Path), metavar="FILE", help="Of `trace`: what else is known (YAML).")
+@click.option("--host", metavar="NAME", help="Of `trace`: the machine that ran it, where that is known.")
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="What to print.")
 def command(
     format_name: str,
@@ -51,6 +58,7 @@ def command(
     source_version: str | None,
     licence: str | None,
     style: str,
+    **launch: Any,
 ) -> None:
     """Take over public results: each PATH, a file or a folder, becomes one file in public/, or none at all.
 
@@ -63,11 +71,21 @@ def command(
       work_per_step:
         - {rows: "*_titan_best/*", samples: 32, tokens: 32768, source: "its launch script"}
 
+    Traces of one launch, one PATH a rank, become a run folder instead: evidence of a stack with `adapter: imported`.
+
     \b
     Example:
       stackproof import auto ccl-bench --dry-run
       stackproof import ccl-bench ccl-bench --commit 1f00d5e --licence Apache-2.0
+      stackproof import trace rank-0.json.gz --benchmark loaders --stack workers-0 --source "Kineto samples (BSD-3)"
     """
+    if _is_launch(format_name, paths):
+        _refuse("trace", work=work)
+        options = import_launch.Options(**launch, version=source_version, commit=commit, licence=licence)
+        for line in import_launch.run(paths, options, dry_run=dry_run, as_json=style == "json"):
+            click.echo(neutral(line))
+        return
+    _refuse("public results", **launch)
     target = workspace.find().root / public.FOLDER if not dry_run else None
     stated, files = work_file.read(work) if work else ((), None)
     facts = Facts(source_version, commit, licence, stated, (files,) if files else ())
@@ -80,6 +98,19 @@ def command(
     for each in taken:
         for line in _lines(each, dry_run):
             click.echo(neutral(line))
+
+
+def _is_launch(format_name: str, paths: tuple[Path, ...]) -> bool:
+    """Whether the paths together are one launch, which becomes a run folder."""
+    importer = registry.recognise(paths[0])[0] if format_name == registry.AUTO else registry.get(format_name)
+    return isinstance(importer, TraceImporter)
+
+
+def _refuse(what: str, **options: object) -> None:
+    """Raise InputError for an option that says nothing about what is imported."""
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"--{name} says nothing about {what}", todo="leave it out, or name another format")
 
 
 def _read(format_name: str, path: Path, facts: Facts) -> _Taken:

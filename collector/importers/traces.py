@@ -14,12 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from collector import batch, incoming, jobs, plan, trial
 from collector.claims import Claims
 from collector.engines.interface import Exit
 from collector.engines.local import LocalEngine
+from collector.importers.interface import SURE, Importer, Match
 from collector.incoming import Workbench
 from collector.interrupts import Interrupts
 from collector.settled import SealedRuns
@@ -35,9 +36,15 @@ from ledger.errors import InputError
 from ledger.run import Role, Run, trial_key
 from ledger.secrets import Redactor
 from ledger.traces import read
+from ledger.traces.reading import format_of
+from ledger.traces.source import Source
 from ledger.workspace import Workspace
 
 FORMAT = "trace"
+MARKS = (b'"traceEvents"', b'"schemaVersion"', b'"deviceProperties"', b'"ph"')
+"""What the beginning of a profiler's JSON holds one of."""
+BEGINNING = 2**18
+"""Bytes of it that are looked at: what recorded the trace may have written of itself first."""
 ROLES = frozenset({Role.PROFILED, Role.SEARCH, Role.WARMUP})
 """What a launch may have been for of which there is a trace alone."""
 EPOCH_FROM = 1_262_304_000_000_000_000
@@ -63,7 +70,9 @@ class Told:
 
 
 @dataclass(frozen=True)
-class _TraceFile:
+class TraceFile:
+    """One trace that was read."""
+
     path: Path
     sha256: str
     name: str
@@ -71,6 +80,30 @@ class _TraceFile:
     start_ns: int
     end_ns: int
     devices: tuple[str, ...]
+    events: int
+
+
+class TraceImporter(Importer):
+    """A profiler's traces of one launch, one file a rank."""
+
+    name: ClassVar[str] = FORMAT
+    title: ClassVar[str] = "a profiler's traces of one launch: PyTorch (Kineto) and Nsight Systems"
+
+    def detect(self, path: Path) -> Match | None:
+        """By what a format of traces says of the file's first bytes; of JSON, by the profiler's own keys."""
+        try:
+            form, head = format_of(path), Source(path).head(BEGINNING)
+        except InputError:
+            return None
+        if head.lstrip()[:1] in (b"{", b"[") and not any(mark in head for mark in MARKS):
+            return None
+        return Match(SURE, f"a profiler's trace: {form.name}")
+
+
+def look(file: BenchmarkFile, stack: str, paths: Sequence[Path]) -> tuple[TraceFile, ...]:
+    """What `import_launch` would seal of these files; nothing is written. Raises InputError as that does."""
+    _check_stack(file, stack)
+    return _trace_files(paths)
 
 
 @dataclass(frozen=True)
@@ -79,7 +112,7 @@ class _Import:
 
     file: BenchmarkFile
     told: Told
-    files: tuple[_TraceFile, ...]
+    files: tuple[TraceFile, ...]
 
     @property
     def content(self) -> list[str]:
@@ -121,13 +154,14 @@ def import_launch(
     paths: Sequence[Path],
     told: Told,
     role: Role = Role.PROFILED,
-) -> Path:
-    """Seal the traces of one launch of `stack`, one file a rank; returns the run folder.
+) -> tuple[Path, bool]:
+    """Seal the traces of one launch of `stack`, one file a rank; returns the run folder, and whether it is new.
 
-    Importing the same files again returns the run that holds them. Raises InputError for a stack that is not declared
+    Importing the same files again gives the run that holds them. Raises InputError for a stack that is not declared
     as imported, a file that is no trace and a role that a trace cannot show, StorageError when the disk refuses.
     """
     _check_stack(file, stack)
+    _check_card(told.card)
     if role not in ROLES:
         what = f"a trace holds profiled steps, which are no {role} launch"
         raise InputError(what, where=str(file.source.path), todo=f"import it as {Role.PROFILED}")
@@ -137,7 +171,7 @@ def import_launch(
     sealed.refresh()
     before = _imported_before(workspace, sealed, stack, role, found)
     if before is not None:
-        return before
+        return before, False
     job = jobs.make_job(file, stack, workspace.root)
     repeat = 1 + max((run.repeat for run in sealed.all() if (run.stack, run.role) == (stack, role)), default=0)
     key = trial_key(
@@ -151,7 +185,7 @@ def import_launch(
         repeat=repeat,
     )
     named = (job.benchmark, stack, job.settings, workspace.root)
-    return _seal(workspace, found, Trial(*named, role, repeat, key, beside=job.beside))
+    return _seal(workspace, found, Trial(*named, role, repeat, key, beside=job.beside)), True
 
 
 def _check_stack(file: BenchmarkFile, stack: str) -> None:
@@ -165,11 +199,20 @@ def _check_stack(file: BenchmarkFile, stack: str) -> None:
         raise file.error(("stacks", stack, "adapter"), what, todo)
 
 
-def _trace_files(paths: Sequence[Path]) -> tuple[_TraceFile, ...]:
+def _check_card(card: Mapping[str, Any]) -> None:
+    """What is read of it here and by every page is nested as card.yaml has it."""
+    part: Any = card
+    for name in ("workload", "hardware"):
+        part = part.get(name, {})
+        if not isinstance(part, dict):
+            raise InputError(f"the card's {name} must be a mapping", todo="nest it as card.yaml of a run has it")
+
+
+def _trace_files(paths: Sequence[Path]) -> tuple[TraceFile, ...]:
     """Every file read once, with its rank: what it says, else its place. Raises InputError."""
     if not paths:
         raise InputError("no trace is named", todo="name the files of one launch, one a rank")
-    found: dict[str, _TraceFile] = {}
+    found: dict[str, TraceFile] = {}
     for place, path in enumerate(paths):
         ending = next((each for each in sorted(ENDINGS, key=len, reverse=True) if path.name.endswith(each)), None)
         if ending is None or not path.is_file():
@@ -185,7 +228,7 @@ def _trace_files(paths: Sequence[Path]) -> tuple[_TraceFile, ...]:
         base = trace.facts.base_ns or 0
         devices = tuple(str(each["name"]) for each in trace.facts.devices if each.get("name"))
         times = base + int(trace.events.start.min()), base + int(trace.events.end.max())
-        found[name] = _TraceFile(path, file_digest(path), f"{name}{ending}", *times, devices)
+        found[name] = TraceFile(path, file_digest(path), f"{name}{ending}", *times, devices, len(trace.events))
     return tuple(found.values())
 
 
@@ -203,7 +246,7 @@ def _imported_before(workspace: Workspace, sealed: SealedRuns, stack: str, role:
 
 def _environment_digest(found: _Import) -> str:
     """Of what is known of the machine: launches on one are repeats of each other."""
-    hardware = dict(found.told.card.get("workload", {})).get("hardware")
+    hardware = found.told.card.get("workload", {}).get("hardware")
     return digest({"imported": found.environment.get("traced_devices"), "hardware": hardware})
 
 
@@ -212,7 +255,8 @@ def _seal(workspace: Workspace, found: _Import, planned: Trial) -> Path:
     evidence, setting = workspace.evidence, _setting(workspace, found.file)
     workbench = incoming.open_workbench(evidence, f"{planned.trial_key}-1")
     try:
-        setting.claims.take(planned.trial_key, 1, workbench.token)
+        if not setting.claims.take(planned.trial_key, 1, workbench.token):
+            raise InputError("another process imports this launch", where=found.file.benchmark.name, todo="wait for it")
         made = plan.Plan(setting.origin, planned.benchmark.workload_digest, (planned,), (), (), {})
         batch_id, _ = plan.write_plan(made, evidence, trial.utc_now())
         _fill(workbench, found)
