@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ledger import benchmark as benchmark_file
+from ledger import imported
 from ledger.benchmark import Benchmark
 from ledger.errors import StackproofError
 from ledger.metrics.tables import Tables
@@ -52,6 +53,9 @@ def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
     """The page's Markdown."""
     folders = demands.sealed(workspace.evidence, verdict, facts)
     declared = _declared(folders)
+    runs = {row["run_id"]: row for row in facts.tables["runs"]}
+    adapters = {runs[each]["adapter"] for each in verdict.evidence if each in runs}
+    launched = adapters != {imported.ADAPTER}
     title = verdict.effect.title or verdict.effect.metric
     return render(
         "pages/comparison.md.jinja",
@@ -72,13 +76,14 @@ def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
         shares=_shares(verdict),
         residual=report.residual_parts(verdict.accounting),
         operations_aligned=operation_rows.alignment(verdict.operations) if verdict.operations else "",
-        runs={row["run_id"]: row for row in facts.tables["runs"]},
+        runs=runs,
+        launched=launched,
         demand=demands.of(verdict, declared, facts),
         price=flips.price(verdict),
         production=_production(workspace, verdict, declared, folders),
         records=[row for row in facts.tables["status"] if row["run_id"] in _mentioned(verdict)],
         queries=_queries(verdict),
-        commands=_commands(verdict),
+        commands=_commands(verdict, launched=launched),
     )
 
 
@@ -158,18 +163,21 @@ def _queries(verdict: Verdict) -> dict[str, str]:
     return {name: f"stackproof query {shlex.quote(sql)}" for name, sql in queries.items()}
 
 
-def _commands(verdict: Verdict) -> list[tuple[str, str]]:
-    """(what for, command): from a clone to this page."""
+def _commands(verdict: Verdict, *, launched: bool) -> list[tuple[str, str]]:
+    """(what for, command): from a clone to this page; `launched` where `collect` made some of the evidence."""
     declared = verdict.declared
     profile = f" --profile {declared.profile}" if declared.profile else ""
     commit = (
         [("Check out the benchmark as it was declared", f"git checkout {declared.commit}")] if declared.commit else []
     )
+    launches = [
+        ("See the launches and the time they take", f"stackproof collect {verdict.benchmark}{profile} --dry-run"),
+        ("Run what is missing on your machine", f"stackproof collect {verdict.benchmark}{profile}"),
+    ]
     return [
         *commit,
         ("Check that no byte of the evidence changed", "stackproof verify"),
-        ("See the launches and the time they take", f"stackproof collect {verdict.benchmark}{profile} --dry-run"),
-        ("Run what is missing on your machine", f"stackproof collect {verdict.benchmark}{profile}"),
+        *(launches if launched else []),
         ("Judge again, in the terminal", f"stackproof compare {verdict.benchmark}"),
         ("Write this site", "stackproof build"),
     ]
