@@ -6,12 +6,13 @@ from pathlib import Path
 
 from collector.importers.ccl_bench import CclBench
 from collector.importers.interface import Importer, Match
+from collector.importers.vllm_bench import VllmBench
 from ledger.errors import InputError
 from ledger.suggestion import nearest
 
 AUTO = "auto"
 """Stands for the importer that recognises a path."""
-IMPORTERS: dict[str, Importer] = {importer.name: importer for importer in (CclBench(),)}
+IMPORTERS: dict[str, Importer] = {importer.name: importer for importer in (CclBench(), VllmBench())}
 
 
 def get(name: str) -> Importer:
