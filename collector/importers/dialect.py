@@ -83,9 +83,6 @@ def load(name: str) -> Dialect:
 def _family(family: dict[str, Any]) -> Iterator[Entry]:
     """One entry a statistic: `{statistic}` in names, `{ours}` in ids and `{words}` in definitions are filled in."""
     for statistic, ours in family["statistics"].items():
-        filled = {
-            name: value.format(statistic=statistic, ours=ours, words=_WORDS.get(ours, ours))
-            for name, value in family.items()
-            if isinstance(value, str)
-        }
-        yield Entry(**filled)
+        words = {"statistic": statistic, "ours": ours, "words": _WORDS.get(ours, ours)}
+        told: dict[str, Any] = {key: value.format(**words) for key, value in family.items() if isinstance(value, str)}
+        yield Entry(**told)

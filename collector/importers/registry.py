@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from collector.importers.ccl_bench import CclBench
+from collector.importers.inferencemax import InferenceMax
 from collector.importers.interface import Importer, Match
 from collector.importers.vllm_bench import VllmBench
 from ledger.errors import InputError
@@ -12,7 +13,7 @@ from ledger.suggestion import nearest
 
 AUTO = "auto"
 """Stands for the importer that recognises a path."""
-IMPORTERS: dict[str, Importer] = {importer.name: importer for importer in (CclBench(), VllmBench())}
+IMPORTERS: dict[str, Importer] = {importer.name: importer for importer in (CclBench(), VllmBench(), InferenceMax())}
 
 
 def get(name: str) -> Importer:
