@@ -126,9 +126,8 @@ def _devices(record: dict[str, Any]) -> tuple[dict[str, Any], int | None]:
     if "num_prefill_gpu" in record or "num_decode_gpu" in record:
         both = [values.whole(record.get(name)) or 0 for name in ("num_prefill_gpu", "num_decode_gpu")]
         return split, sum(both) or None
-    parallel = {
-        name: record[name] for name in ("tp", "pp", "ep", "dp_attention", "dcp_size", "pcp_size") if name in record
-    }
+    wanted = ("tp", "pp", "ep", "dp_attention", "dcp_size", "pcp_size")
+    parallel: dict[str, Any] = {name: record[name] for name in wanted if name in record}
     tensor = values.whole(record.get("tp"))
     others = [values.whole(record.get(name)) or 1 for name in ("pp", "pcp_size")]
     return parallel, tensor * others[0] * others[1] if tensor else None

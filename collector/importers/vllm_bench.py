@@ -5,11 +5,10 @@ Layout: https://docs.vllm.ai/en/latest/benchmarking/ (`--save-result`, `--save-d
 
 from __future__ import annotations
 
-import statistics
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from collector.importers import dialect, draft, serving, values
+from collector.importers import client_lists, dialect, draft, serving, values
 from collector.importers.dialect import Dialect
 from collector.importers.draft import Draft
 from collector.importers.files import Files, first_lines, mapping
@@ -23,16 +22,13 @@ THROUGHPUT = ("elapsed_time", "num_requests", "requests_per_second", "tokens_per
 LATENCY = ("avg_latency", "latencies", "percentiles")
 FAILURE = ("error_type", "error", "serve_overrides")
 _KINDS = (SERVE, THROUGHPUT, LATENCY, FAILURE)
-_LISTS = ("input_lens", "output_lens", "ttfts", "itls", "errors")
-"""What `--save-detailed` adds, one item a request."""
 _FACTS = frozenset(
     {
         "model_id", "tokenizer_id", "backend", "endpoint_type", "num_prompts", "request_rate", "max_concurrency",
         "duration", "completed", "failed", "total_input_tokens", "total_output_tokens", "generated_texts",
-        "start_times", "latencies", "queue_times", "percentiles", *_LISTS,
+        "start_times", "latencies", "queue_times", "percentiles", *client_lists.NAMES,
     }
 )  # fmt: skip
-_CLOSE = 0.01
 
 
 class VllmBench(CollectionImporter):
@@ -99,15 +95,13 @@ def _serve(made: Draft, record: dict[str, Any], language: Dialect, where: str) -
     if answered is not None and failed is not None and answered + failed:
         record["error_rate"] = failed / (answered + failed)
     _load(made, record, answered)
-    lists = {key: record[key] for key in _LISTS if isinstance(record.get(key), list)}
-    if len({len(each) for each in lists.values()}) > 1:
-        raise InputError("its lists of requests differ in length", where=where, todo="get the original file")
-    if _single_tokens(lists):
+    lists = client_lists.read(record, where)
+    if client_lists.single_tokens(lists):
         record = {f"{key} of single tokens" if key.endswith("_itl_ms") else key: value for key, value in record.items()}
     serving.take_all(made, language, record, answered)
     if record.get("request_goodput") is None and "request_goodput" in record:
         made.missing["goodput@vllm-bench"] = "no limits were given to the client"
-    _check(made, lists)
+    client_lists.check(made, lists)
     serving.end(made, answered, failed)
 
 
@@ -146,33 +140,6 @@ def _same(lengths: Any) -> int | None:
     """The length that all requests have; failed ones have 0."""
     found = {values.whole(each) for each in lengths} - {0} if isinstance(lengths, list) else set()
     return found.pop() if len(found) == 1 else None
-
-
-def _single_tokens(lists: dict[str, list[Any]]) -> bool:
-    """Whether every answered request has one gap less than tokens."""
-    if not {"itls", "output_lens", "errors"} <= lists.keys():
-        return False
-    answered = [
-        (gaps, tokens)
-        for gaps, tokens, error in zip(lists["itls"], lists["output_lens"], lists["errors"], strict=True)
-        if not error
-    ]
-    return bool(answered) and all(isinstance(gaps, list) and len(gaps) + 1 == tokens for gaps, tokens in answered)
-
-
-def _check(made: Draft, lists: dict[str, list[Any]]) -> None:
-    """Say that there are single requests, and whether they give the mean that is stated: failed ones hold 0.0."""
-    if not {"ttfts", "errors"} <= lists.keys():
-        return
-    made.cannot_show.pop("requests", None)
-    made.shows["requests"] = f"{len(lists['ttfts']):,} requests with {', '.join(key for key in _LISTS if key in lists)}"
-    times = [time for time, error in zip(lists["ttfts"], lists["errors"], strict=True) if not error]
-    stated = made.values.get("ttft.mean@sent")
-    if stated and times and all(isinstance(time, int | float) for time in times):
-        mean = statistics.fmean(times)
-        if abs(mean - stated) > _CLOSE * stated:
-            what = f"mean time to first token: stated {stated:g} s, its own answered requests give {mean:g} s"
-            made.problem("disagrees_with_its_requests", what)
 
 
 def _throughput(made: Draft, record: dict[str, Any], language: Dialect, _: str) -> None:
