@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from collector.importers.aiperf import AiPerf
 from collector.importers.ccl_bench import CclBench
 from collector.importers.guidellm import GuideLlm
 from collector.importers.inferencemax import InferenceMax
@@ -16,7 +17,8 @@ from ledger.suggestion import nearest
 AUTO = "auto"
 """Stands for the importer that recognises a path."""
 IMPORTERS: dict[str, Importer] = {
-    importer.name: importer for importer in (CclBench(), VllmBench(), InferenceMax(), SglangBench(), GuideLlm())
+    importer.name: importer
+    for importer in (CclBench(), VllmBench(), InferenceMax(), SglangBench(), GuideLlm(), AiPerf())
 }
 
 
