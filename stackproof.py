@@ -22,6 +22,7 @@ COMMANDS = {
     "collect": "collector.commands.collect",
     "agent": "collector.commands.agent",
     "workload": "collector.commands.workload",
+    "import": "collector.commands.import_",
     "doctor": "collector.commands.doctor",
     "verify": "ledger.commands.verify",
     "query": "ledger.commands.query",

@@ -39,8 +39,13 @@ def _card(from_adapter: dict[str, Any], trial: Trial, environment: dict[str, Any
 
 
 def _hardware(environment: dict[str, Any]) -> dict[str, Any]:
-    """The card's hardware part: the accelerators of this node, or its processor where there are none."""
+    """The card's hardware part: the accelerators of this node, or its processor where there are none.
+
+    Empty for an imported trial, of whose machine the source tells what it tells.
+    """
     hardware = environment["hardware"]
+    if not hardware:
+        return {}
     devices = hardware["devices"]
     spec = {"type": "CPU", "model": hardware["cpu_model"], "total_count": 1, "count_per_node": 1}
     if devices:

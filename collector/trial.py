@@ -244,7 +244,8 @@ def _complete_environment(workbench: Workbench, sampling: dict[str, float] | Non
     """Add what is known only at the end; a collector that dies meanwhile leaves the old file or the new one, whole."""
     path, aside = workbench.run / "environment.json", workbench.path / "environment.json"
     environment = json.loads(path.read_bytes())
-    environment["pressure"]["cpu_after"] = cpu_pressure()
+    if "pressure" in environment:  # not of an imported trial: this machine did not run it
+        environment["pressure"]["cpu_after"] = cpu_pressure()
     if sampling:
         environment["sampling"] = sampling
     _write_json(aside, environment)

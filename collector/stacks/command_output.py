@@ -28,7 +28,7 @@ def collect(out: Path, run: Path) -> Observed:
     problems = [_samples(out / name, run, schema) for name, schema in SAMPLES.items()]
     if (out / "summary.json").is_file():
         problems.append(training_output.collect_summary(out, run, absent))
-    problems += [*_outputs(out, run), _traces(out / "traces", run)]
+    problems += [*_outputs(out, run), keep_traces(out / "traces", run)]
     found = [problem for problem in problems if problem]
     wrote = any(each.is_file() for each in out.rglob("*")) or _printed(run)
     return Observed(complete=not found, detail="; ".join(found) or None, absent=absent, anything=wrote)
@@ -77,8 +77,11 @@ def _outputs(out: Path, run: Path) -> list[str]:
     return problems
 
 
-def _traces(folder: Path, run: Path) -> str | None:
-    """Keep traces under the name of their rank: what the file's name says, else its place among the files."""
+def keep_traces(folder: Path, run: Path) -> str | None:
+    """Copy traces under the name of their rank: what the file's name says, else its place among the files.
+
+    Returns what is wrong with them, in words, or None.
+    """
     files = sorted(each for each in folder.glob("*") if each.is_file() and each.name.endswith(ENDINGS))
     taken: set[int] = set()
     for place, path in enumerate(files):

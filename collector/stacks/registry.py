@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collector.stacks.command import CommandAdapter
 from collector.stacks.deepspeed import DeepSpeedAdapter
+from collector.stacks.imported import ImportedAdapter
 from collector.stacks.interface import Adapter
 from collector.stacks.llamacpp import LlamaCppAdapter
 from collector.stacks.openai import OpenAIAdapter
@@ -23,5 +24,6 @@ ADAPTERS: dict[str, Adapter] = {
         OpenAIAdapter(),
         TasksAdapter(),
         CommandAdapter(),
+        ImportedAdapter(),
     )
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from ledger.catalog import records, traces
+from ledger.catalog import records, shortlist, traces
 from ledger.catalog.arrow import Row, Tables, schemas, to_arrow
 from ledger.catalog.reading import definition_row, read_run
 from ledger.errors import EvidenceError
@@ -40,6 +40,7 @@ def load(evidence: Path, kept: Path | None = None) -> tuple[duckdb.DuckDBPyConne
         yield from status
         yield from records.read_plans(evidence, known["plans"], problems)
         yield from _read_runs(folders, known, redacted, problems, kept)
+        yield from shortlist.read(evidence, known, problems)
 
     return connect(read_all), tuple(problems)
 

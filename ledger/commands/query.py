@@ -92,7 +92,10 @@ def open_catalog(evidence: Path) -> catalog.Catalog:
     opened = catalog.open(evidence)
     for problem in opened.problems:
         click.echo(f"warning: {neutral(problem)}", err=True)
-    if not opened.query("SELECT run_id FROM runs UNION ALL SELECT batch FROM plans LIMIT 1").rows:
+    anything = (
+        "SELECT run_id FROM runs UNION ALL SELECT batch FROM plans UNION ALL SELECT row_id FROM shortlist LIMIT 1"
+    )
+    if not opened.query(anything).rows:
         what = "holds no run that can be read" if opened.problems else "holds no run"
         todo = "run `stackproof verify`" if opened.problems else "run `stackproof collect BENCHMARK` first"
         raise InputError(what, where=str(evidence), todo=todo)

@@ -423,3 +423,109 @@ COMMENT ON COLUMN collectives.transfer_ns IS 'The rest of the duration; NULL as 
 COMMENT ON COLUMN collectives.algorithm_bandwidth IS 'Bytes a second of transfer.';
 COMMENT ON COLUMN collectives.bus_bandwidth IS 'Bytes a second that each rank''s link carried, as nccl-tests counts them.';
 COMMENT ON COLUMN collectives.last_rank IS 'The rank of the group that arrived last, for which the others waited; NULL as peer_wait_ns.';
+
+CREATE TABLE shortlist (
+    collection VARCHAR NOT NULL,
+    source VARCHAR NOT NULL,
+    row_id VARCHAR NOT NULL,
+    title VARCHAR NOT NULL,
+    label VARCHAR NOT NULL,
+    state VARCHAR NOT NULL,
+    failure VARCHAR,
+    kind VARCHAR,
+    phase VARCHAR,
+    model VARCHAR,
+    precision VARCHAR,
+    dataset VARCHAR,
+    batch_size BIGINT,
+    batch_size_scope VARCHAR,
+    sequence_length BIGINT,
+    input_length BIGINT,
+    output_length BIGINT,
+    concurrency BIGINT,
+    samples_per_step BIGINT,
+    tokens_per_step BIGINT,
+    parallelism VARCHAR,
+    vendor VARCHAR,
+    device VARCHAR,
+    device_class VARCHAR,
+    devices BIGINT,
+    framework VARCHAR,
+    framework_version VARCHAR,
+    settings VARCHAR,
+    workload VARCHAR,
+    hardware VARCHAR,
+    shows_quality VARCHAR,
+    shows_cost VARCHAR,
+    shows_repeats VARCHAR,
+    shows_work_per_step VARCHAR,
+    shows_trace VARCHAR,
+    shows_requests VARCHAR,
+    cannot_show VARCHAR NOT NULL,
+    problems VARCHAR NOT NULL
+);
+COMMENT ON TABLE shortlist IS 'Configurations that others have published, as `stackproof import` took them over: public, not verified here.';
+COMMENT ON COLUMN shortlist.collection IS 'Digest of the imported collection: its file is public/<source>/<collection>.json.';
+COMMENT ON COLUMN shortlist.source IS 'Who published it, such as ccl-bench.';
+COMMENT ON COLUMN shortlist.row_id IS 'Name of the row, unique within its collection.';
+COMMENT ON COLUMN shortlist.title IS 'Name for people.';
+COMMENT ON COLUMN shortlist.label IS 'Always `public, not verified here`.';
+COMMENT ON COLUMN shortlist.state IS 'completed, failed, or described: the source holds no result of it.';
+COMMENT ON COLUMN shortlist.failure IS 'What the source says of a failure.';
+COMMENT ON COLUMN shortlist.kind IS 'train or serve.';
+COMMENT ON COLUMN shortlist.phase IS 'The source''s own word for the kind.';
+COMMENT ON COLUMN shortlist.model IS 'The model, as the source names it.';
+COMMENT ON COLUMN shortlist.precision IS 'Number format of the weights or of the computation.';
+COMMENT ON COLUMN shortlist.dataset IS 'The data, as the source names it.';
+COMMENT ON COLUMN shortlist.batch_size IS 'Batch as the source states it; batch_size_scope tells of what.';
+COMMENT ON COLUMN shortlist.batch_size_scope IS 'global or per_replica; NULL where the source does not tell.';
+COMMENT ON COLUMN shortlist.sequence_length IS 'Tokens of a sequence.';
+COMMENT ON COLUMN shortlist.input_length IS 'Tokens of a prompt.';
+COMMENT ON COLUMN shortlist.output_length IS 'Tokens of an answer.';
+COMMENT ON COLUMN shortlist.concurrency IS 'Requests in flight at most.';
+COMMENT ON COLUMN shortlist.samples_per_step IS 'Sequences that one step does; NULL where it is unknown.';
+COMMENT ON COLUMN shortlist.tokens_per_step IS 'Tokens that one step does; NULL where it is unknown.';
+COMMENT ON COLUMN shortlist.parallelism IS 'Degrees of parallelism, as a JSON object.';
+COMMENT ON COLUMN shortlist.vendor IS 'Who makes the devices.';
+COMMENT ON COLUMN shortlist.device IS 'The devices.';
+COMMENT ON COLUMN shortlist.device_class IS 'data centre or workstation.';
+COMMENT ON COLUMN shortlist.devices IS 'How many devices.';
+COMMENT ON COLUMN shortlist.framework IS 'The framework or engine.';
+COMMENT ON COLUMN shortlist.framework_version IS 'Its version.';
+COMMENT ON COLUMN shortlist.settings IS 'What else was set, as a JSON object.';
+COMMENT ON COLUMN shortlist.workload IS 'Everything known of the workload, as a JSON object.';
+COMMENT ON COLUMN shortlist.hardware IS 'Everything known of the hardware, as a JSON object; bandwidths in bytes a second.';
+COMMENT ON COLUMN shortlist.shows_quality IS 'What the row shows of quality; NULL: nothing.';
+COMMENT ON COLUMN shortlist.shows_cost IS 'What it shows of cost; NULL: nothing.';
+COMMENT ON COLUMN shortlist.shows_repeats IS 'What it shows of repeats; NULL: nothing.';
+COMMENT ON COLUMN shortlist.shows_work_per_step IS 'What it shows of the work in a step; NULL: nothing.';
+COMMENT ON COLUMN shortlist.shows_trace IS 'Which trace it has; NULL: none.';
+COMMENT ON COLUMN shortlist.shows_requests IS 'What it shows of single requests; NULL: nothing.';
+COMMENT ON COLUMN shortlist.cannot_show IS 'Why it cannot show the rest, as a JSON object.';
+COMMENT ON COLUMN shortlist.problems IS 'What a reader must know, as a JSON list of {code, what}.';
+
+CREATE TABLE shortlist_metrics (
+    collection VARCHAR NOT NULL,
+    source VARCHAR NOT NULL,
+    row_id VARCHAR NOT NULL,
+    metric VARCHAR NOT NULL,
+    unit VARCHAR NOT NULL,
+    value DOUBLE,
+    missing_reason VARCHAR,
+    source_name VARCHAR NOT NULL,
+    definition VARCHAR NOT NULL,
+    note VARCHAR,
+    label VARCHAR NOT NULL
+);
+COMMENT ON TABLE shortlist_metrics IS 'What others have published about those configurations, one row a value: public, not verified here.';
+COMMENT ON COLUMN shortlist_metrics.collection IS 'The imported collection; joins to shortlist with row_id.';
+COMMENT ON COLUMN shortlist_metrics.source IS 'Who published it.';
+COMMENT ON COLUMN shortlist_metrics.row_id IS 'The row.';
+COMMENT ON COLUMN shortlist_metrics.metric IS 'The metric''s id where the definition is stackproof''s; NAME@SOURCE where it is the source''s own.';
+COMMENT ON COLUMN shortlist_metrics.unit IS 'Base unit of the value.';
+COMMENT ON COLUMN shortlist_metrics.value IS 'The value; NULL when there is none.';
+COMMENT ON COLUMN shortlist_metrics.missing_reason IS 'Why there is no value.';
+COMMENT ON COLUMN shortlist_metrics.source_name IS 'What the source calls the metric.';
+COMMENT ON COLUMN shortlist_metrics.definition IS 'What the source says it is.';
+COMMENT ON COLUMN shortlist_metrics.note IS 'Where stackproof''s definition differs, or what is wrong with theirs.';
+COMMENT ON COLUMN shortlist_metrics.label IS 'Always `public, not verified here`.';

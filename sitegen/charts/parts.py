@@ -70,14 +70,15 @@ def waterfall(verdict: Verdict) -> Chart | None:
         steps.append(("Residual", accounting.residual))
     values = [value for _, value in steps]
     unit = unit_for([*values, accounting.difference], "s")
+    name = "Traced difference" if accounting.within_traces else "Measured difference"
     title = f"From {verdict.baseline} to {verdict.candidate}: what each part adds or takes away"
     return Chart(
         id="time-waterfall",
         title=title,
-        alt=", ".join(f"{name} {difference(value, 's')}" for name, value in steps)
-        + f"; measured difference {difference(accounting.difference, 's')} a {accounting.per}.",
+        alt=", ".join(f"{part} {difference(value, 's')}" for part, value in steps)
+        + f"; {name.lower()} {difference(accounting.difference, 's')} a {accounting.per}.",
         plotly={
-            "data": [_steps(steps, accounting.difference, unit)],
+            "data": [_steps(steps, (name, accounting.difference), unit)],
             "layout": layout(
                 90 + 44 * (len(steps) + 1),
                 showlegend=False,
@@ -89,7 +90,7 @@ def waterfall(verdict: Verdict) -> Chart | None:
                 yaxis=axis(autorange="reversed", gridcolor="rgba(0,0,0,0)"),
             ),
         },
-        svg=_waterfall_svg(steps, accounting.difference, unit, accounting.per),
+        svg=_waterfall_svg(steps, (name, accounting.difference), unit, accounting.per),
     )
 
 
@@ -135,12 +136,12 @@ def _bar(part: Part, sides: tuple[str, str], unit: Unit, totals: list[float]) ->
     }
 
 
-def _steps(steps: list[tuple[str, float]], total: float, unit: Unit) -> dict[str, Any]:
+def _steps(steps: list[tuple[str, float]], total: tuple[str, float], unit: Unit) -> dict[str, Any]:
     return {
         "type": "waterfall",
         "orientation": "h",
-        "y": [f"{name}<br>{difference(value, 's')}" for name, value in [*steps, ("Measured difference", total)]],
-        "x": [*(unit(value) for _, value in steps), unit(total)],
+        "y": [f"{name}<br>{difference(value, 's')}" for name, value in [*steps, total]],
+        "x": [unit(value) for _, value in [*steps, total]],
         "measure": [*("relative" for _ in steps), "total"],
         "hovertemplate": "<b>%{y}</b><extra></extra>",
         "connector": {"line": {"color": "var(--sp-muted)", "width": 1, "dash": "dot"}},
@@ -173,12 +174,12 @@ def _bars_svg(parts: list[Part], sides: tuple[str, str], unit: Unit, totals: lis
     )
 
 
-def _waterfall_svg(steps: list[tuple[str, float]], total: float, unit: Unit, per: str) -> Any:
+def _waterfall_svg(steps: list[tuple[str, float]], total: tuple[str, float], unit: Unit, per: str) -> Any:
     edges = list(accumulate((unit(value) for _, value in steps), initial=0.0))
-    low, high = padded([*edges, unit(total)], 0.24)  # with room for the labels beside the bars
+    low, high = padded([*edges, unit(total[1])], 0.24)  # with room for the labels beside the bars
     x = Axis(low, high, 190, WIDTH - 16)
     rows = [(name, value, *sorted((x.at(edges[i]), x.at(edges[i + 1])))) for i, (name, value) in enumerate(steps)]
-    rows.append(("Measured difference", total, *sorted((x.at(0.0), x.at(unit(total))))))
+    rows.append((*total, *sorted((x.at(0.0), x.at(unit(total[1]))))))
     return draw(
         "waterfall", width=WIDTH, x=x, rows=rows, zero=x.at(0.0), unit=unit.name, per=per, difference=difference
     )

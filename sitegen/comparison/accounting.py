@@ -1,6 +1,8 @@
 """Where the time goes, side by side: the difference from the timed launches, its parts from the traces.
 
 The two come from different instruments, so they need not agree; what does not is the residual, and it is shown.
+Where the timed launches give no difference (imported traces, say), the traces' own is accounted for: one instrument
+then, which nothing confirms.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import fmean
+from typing import Any
 
 from ledger.metrics import registry
 from sitegen.comparison.effect import common_version, measure
@@ -27,29 +30,38 @@ INNER = "compute."
 UNEXPLAINED = ("idle", "compute.other")
 """Parts that name no cause: a difference that lies in them is not explained."""
 NO_DIFFERENCE = "the interval of the difference in step time includes none at all"
+NO_TIMED_DIFFERENCE = (
+    "the timed launches give no difference in step time; the parts are within the traces, where nothing independent "
+    "confirms their total"
+)
 PROFILED, UNPROFILED = "profiled", "measured"
 """Phases of a profiled launch's own steps."""
 OWN_STEPS = "unprofiled steps of the same launches"
 TIMED_LAUNCHES = "timed launches, so that drift of the machine between launches is in it too"
-CRITICAL_RANK = 0
-"""The rank whose parts are shown."""
+WITHIN_TRACES: dict[str, Any] = {"total": "traced step time", "of": "the traced steps", "within_traces": True}
+"""What an accounting says of itself whose total comes from the traces too."""
 
 
 def account(selection: Selection, total: Effect) -> Accounting:
     """Parts of a step on each side; `total` is the effect on step time."""
-    runs = [_traced(side) for side in selection.sides]
+    runs = [traced_runs(side) for side in selection.sides]
     parts = tuple(_part(name, runs) for name in _names(runs))
     difference = _difference(selection)
     top = [part.difference for part in parts if part.parent is None and part.difference is not None]
     # To the picosecond: what lies below is the rounding of the sum, not time.
     residual = round(difference - sum(top), 12) if difference is not None and top else None
     absent = _why_absent(selection, runs, difference, total)
+    within = difference is None and all(runs)
+    if within:
+        # The parts add up to the traced step, so that a closure would say nothing.
+        difference = _traced_difference(runs)
+        residual = round(difference - sum(top), 12) if difference is not None and top else None
     closure = explained = None
     if not absent and difference and residual is not None:
         closure = 1 - abs(residual) / abs(difference)
         loose = sum(abs(part.difference or 0.0) for part in parts if part.id in UNEXPLAINED)
         explained = max(0.0, 1 - (abs(residual) + loose) / abs(difference))
-    overhead, drift = _overhead(selection, runs), _drift(difference, runs)
+    overhead, drift = _overhead(selection, runs), None if within else _drift(difference, runs)
     return Accounting(
         parts=parts,
         difference=difference,
@@ -66,10 +78,11 @@ def account(selection: Selection, total: Effect) -> Accounting:
         residual_profiler=None if residual is None or drift is None else round(residual - drift, 12),
         gross=sum(map(abs, top)) if top else None,
         coverage=_coverage(selection, runs),
+        **(WITHIN_TRACES if within and difference is not None else {}),
     )
 
 
-def _traced(side: Side) -> list[TrialRun]:
+def traced_runs(side: Side) -> list[TrialRun]:
     """Profiled launches whose trace gave parts."""
     return [run for run in side.profiled if any(_value(run, name) is not None for name in PARTS)]
 
@@ -78,9 +91,9 @@ def _left_out(selection: Selection) -> tuple[Note, ...]:
     """Profiled launches whose trace gave no parts, by stack and reason."""
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for side in selection.sides:
-        traced = _traced(side)
+        usable = traced_runs(side)
         for run in side.profiled:
-            if run not in traced:
+            if run not in usable:
                 groups[side.stack, _why_no_parts(run)].append(run.run_id)
     return tuple(
         Note("trace_unusable", f"{count(len(ids), 'profiled launch')} of {stack} without parts: {why}", tuple(ids))
@@ -90,7 +103,7 @@ def _left_out(selection: Selection) -> tuple[Note, ...]:
 
 def _why_no_parts(run: TrialRun) -> str:
     """What the run's metrics say of the parts that they lack."""
-    rows = [row for name in PARTS for row in (run.find(name, rank=CRITICAL_RANK), run.find(name)) if row]
+    rows = [row for name in PARTS if (row := run.shown(name))]
     return next((row.missing_reason for row in rows if row.missing_reason), "it holds none of these metrics")
 
 
@@ -122,7 +135,7 @@ def _mean(name: str, runs: Iterable[TrialRun]) -> float | None:
 
 
 def _value(run: TrialRun, name: str) -> float | None:
-    row = run.find(name, rank=CRITICAL_RANK) or run.find(name)
+    row = run.shown(name)
     return row.value if row else None
 
 
@@ -131,6 +144,12 @@ def _difference(selection: Selection) -> float | None:
     version = common_version(selection, TOTAL)
     baseline, candidate = (measure(side, TOTAL, version).numbers for side in selection.sides)
     return fmean(candidate) - fmean(baseline) if baseline and candidate and version is not None else None
+
+
+def _traced_difference(runs: Sequence[Sequence[TrialRun]]) -> float | None:
+    """Candidate minus baseline of the traced steps' mean time, seconds."""
+    baseline, candidate = (_mean(TRACED_TOTAL, side) for side in runs)
+    return None if baseline is None or candidate is None else candidate - baseline
 
 
 def _overhead(selection: Selection, runs: Sequence[Sequence[TrialRun]]) -> dict[str, tuple[float, str]]:
@@ -185,7 +204,7 @@ def _why_absent(
         said = f" ({'; '.join(why)})" if why else ""
         return f"no profiled launch of {' and '.join(without)} has a trace with parts{said}"
     if difference is None:
-        return "the timed launches give no difference in step time"
+        return NO_TIMED_DIFFERENCE
     if total.low is None or total.high is None:
         return f"the difference in step time has no interval: {total.absent}"
     if total.low <= 1 <= total.high:

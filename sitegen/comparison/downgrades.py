@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
 
+from ledger import imported
 from ledger.benchmark import Benchmark
 from ledger.run import Role
-from sitegen.comparison.accounting import NO_DIFFERENCE
+from sitegen.comparison.accounting import NO_DIFFERENCE, traced_runs
 from sitegen.comparison.effect import Order
 from sitegen.comparison.envelope import counted
 from sitegen.comparison.evidence import TrialRun
@@ -51,10 +52,17 @@ class Case:
         """Timed launches of both sides that completed."""
         return tuple(run for side in self.selection.sides for run in side.timed)
 
+    @property
+    def judged(self) -> tuple[TrialRun, ...]:
+        """What the page speaks of: the timed launches, or the traced ones where the page is within the traces."""
+        if not self.accounting.within_traces:
+            return self.timed
+        return tuple(run for side in self.selection.sides for run in traced_runs(side))
+
 
 def downgrades(case: Case) -> tuple[Note, ...]:
-    """Every downgrade that applies, in a fixed order; none without a timed launch to say it about."""
-    if not case.timed:
+    """Every downgrade that applies, in a fixed order; none without a launch to say it about."""
+    if not case.judged:
         return ()
     return (*(note for rule in _RULES if (note := rule(case))), *_treatments(case), *_changed(case))
 
@@ -89,15 +97,50 @@ def _failed_launches(case: Case) -> Note | None:
     return Note("failed_launches", f"{count(len(failed), 'timed launch')} failed and gave no value", _ids(failed))
 
 
+def _traces_alone(case: Case) -> Note | None:
+    """Both the total and its parts come from the profiler."""
+    found = case.accounting
+    if not found.within_traces:
+        return None
+    launches = (
+        f"{count(len(runs), 'traced launch')} of {side.stack}"
+        for side, runs in zip(case.selection.sides, (found.baseline_runs, found.candidate_runs), strict=True)
+    )
+    text = f"what is said rests on {' and '.join(launches)} alone: nothing independent confirms the total"
+    return Note("traces_alone", text, _ids(case.judged))
+
+
+def _imported(case: Case) -> Note | None:
+    """What was not launched here is known by its source's word."""
+    runs = [run for run in case.cited if run.fields.get("run.adapter") == imported.ADAPTER]
+    if not runs:
+        return None
+    sources = dict.fromkeys(run.fields.get(f"card.{imported.CARD}.source", "a source that is not told") for run in runs)
+    text = f"{count(len(runs), 'launch')} imported, not made here; from {'; '.join(sources)}"
+    return Note("self_reported_source", text, _ids(runs))
+
+
 def _one_node(case: Case) -> Note | None:
-    hosts = sorted({run.host for run in case.timed})
+    hosts = sorted({run.host for run in case.judged})
+    if imported.HOST in hosts:
+        return _untold_nodes(case)
     if len(hosts) >= 3:
         return None
     text = f"every launch ran on {hosts[0]}" if len(hosts) == 1 else f"every launch ran on {' and '.join(hosts)}"
-    return Note("one_node", f"{text}; other machines of this class may differ", _ids(case.timed))
+    return Note("one_node", f"{text}; other machines of this class may differ", _ids(case.judged))
+
+
+def _untold_nodes(case: Case) -> Note:
+    """Machines that the source does not name are no more than there are launches on a side."""
+    most = max(sum(run.stack == side.stack for run in case.judged) for side in case.selection.sides)
+    text = "the source does not name the machines"
+    text += ", and one launch a side ran on one" if most == 1 else ": they may all be one"
+    return Note("one_node", f"{text}; other machines of this class may differ", _ids(case.judged))
 
 
 def _order(case: Case) -> Note | None:
+    if not case.timed:
+        return None
     if not case.order.interleaved:
         text = "the recorded launch order does not prove that the two sides were interleaved: drift may favour one"
         return Note("not_interleaved", text, _ids(case.timed))
@@ -119,7 +162,7 @@ def _more_than_declared(case: Case) -> Note | None:
 def _residual(case: Case) -> Note | None:
     found = case.accounting
     if found.closure is None:
-        nothing = found.absent in {None, NO_DIFFERENCE}
+        nothing = found.within_traces or found.absent in {None, NO_DIFFERENCE}
         return None if nothing else Note("unexplained", f"where the difference lies is not known: {found.absent}")
     if found.closure >= GOOD_CLOSURE:
         return None
@@ -188,16 +231,18 @@ def _treatments(case: Case) -> Iterable[Note]:
 
 
 def _stale(case: Case) -> Note | None:
-    newest = max(run.started_at for run in case.timed)[:10]
+    newest = max(run.started_at for run in case.judged)[:10]
     if (case.today - date.fromisoformat(newest)).days <= STALE_DAYS:
         return None
-    return Note("stale", f"the newest launch is of {newest}, more than {STALE_DAYS} days ago", _ids(case.timed))
+    return Note("stale", f"the newest launch is of {newest}, more than {STALE_DAYS} days ago", _ids(case.judged))
 
 
 _RULES: tuple[Callable[[Case], Note | None], ...] = (
     _short_form,
     _few_launches,
     _failed_launches,
+    _traces_alone,
+    _imported,
     _one_node,
     _order,
     _more_than_declared,

@@ -117,6 +117,11 @@ class TrialRun:
         ]
         return max(rows, key=lambda row: row.version, default=None)
 
+    def shown(self, metric: str) -> Measured | None:
+        """The row of the rank whose parts are shown, the lowest that there is; else that of the whole run."""
+        rank = min((row.rank for row in self.measured if row.metric == metric and row.rank is not None), default=None)
+        return self.find(metric, rank=rank)
+
 
 @dataclass(frozen=True)
 class PlannedTrial:

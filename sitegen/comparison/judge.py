@@ -26,6 +26,7 @@ from sitegen.comparison import (
     envelope,
     interventions,
     items,
+    operations,
     readiness,
     request_accounting,
     transfer,
@@ -174,6 +175,7 @@ def judge_evidence(
             known, benchmark, (comparison.baseline, comparison.candidate), selection.workload_digest
         ),
         flips=finding.find(selection, benchmark, found, threshold),
+        operations=operations.align(selection, folder),
     )
 
 

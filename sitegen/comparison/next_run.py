@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ledger.benchmark import Benchmark
+from ledger import imported
+from ledger.benchmark import Benchmark, Stack
 from ledger.run import Reason, Role, State
 from sitegen.comparison.effect import LEAST_LAUNCHES
 from sitegen.comparison.selection import Selection, Side
@@ -55,7 +56,7 @@ class Planner:
     def allows(self, side: Side, role: Role) -> bool:
         """Whether the file has a stack launched in a role."""
         stack = self.benchmark.stacks.get(side.stack)
-        return stack is None or role.value in stack.roles
+        return stack is None or (role.value in stack.roles and not is_imported(stack))
 
     def _ensure(self, role: Role, wanted: int) -> str:
         """The command after which both sides have repeats 1 to `wanted` of a role, or more where the file says so."""
@@ -80,6 +81,11 @@ class Planner:
 
     def _command(self, *options: str) -> str:
         return " ".join(["stackproof", "collect", self.benchmark.name, *options])
+
+
+def is_imported(stack: Stack | None) -> bool:
+    """Whether a stack's evidence comes from elsewhere, so that no command launches it."""
+    return stack is not None and stack.adapter == imported.ADAPTER
 
 
 def _only_failed(side: Side, role: Role, most: int) -> bool:

@@ -11,7 +11,7 @@ from sitegen.comparison.decision import NOT_OBSERVED, ONLY_ONE_QUALIFIES, Outcom
 from sitegen.comparison.effect import LEAST_LAUNCHES
 from sitegen.comparison.envelope import counted
 from sitegen.comparison.explanation import Claim, Fate, Prediction
-from sitegen.comparison.next_run import Planner
+from sitegen.comparison.next_run import Planner, is_imported
 from sitegen.comparison.selection import Selection
 from sitegen.comparison.sentence import judged_text, prediction_text, wrong_way_text
 from sitegen.comparison.treatments import Seeing
@@ -118,7 +118,7 @@ def _held(findings: Findings) -> Iterable[Gap]:
             step = f"make the {name} the same on both sides; " + _launch_again(findings, "the launches that differ")
             yield Gap(Note("held_field_differs", text), step=step)
     unknown = [f for f in findings.fields if f.treatment is Treatment.HELD and f.sameness is Sameness.UNKNOWN]
-    if unknown and all(side.timed for side in findings.selection.sides):
+    if unknown and (findings.accounting.within_traces or all(side.timed for side in findings.selection.sides)):
         names = ", ".join(field.title or field.field for field in unknown)
         step = f"have {names} recorded; " + _launch_again(findings, "the launches that lack it")
         yield Gap(Note("held_field_unknown", f"not known on both sides: {names}"), step=step)
@@ -131,6 +131,18 @@ def _excluded(findings: Findings) -> Iterable[Gap]:
             text = f"{side.stack} was excluded: {rows[0].reason or 'no reason given'}"
             first = f"run `{rows[0].install}`" if rows[0].install else "put that right"
             yield Gap(Note("excluded", text), step=f"{first}, then `{findings.runs.plain}`")
+
+
+def _imported(findings: Findings) -> Iterable[Gap]:
+    """Nothing that this workspace could launch adds to a stack that is imported."""
+    stacks = findings.benchmark.stacks
+    sides = [side for side in findings.selection.sides if is_imported(stacks.get(side.stack))]
+    if sides and not all(side.timed for side in findings.selection.sides):
+        names = " and ".join(side.stack for side in sides)
+        runs = tuple(run.run_id for side in sides for run in side.profiled)
+        text = f"nothing here launches {names}: what is known comes from elsewhere, and holds no timed launch"
+        step = f"give {names} an adapter that can be launched here, then run `{findings.runs.plain}`"
+        yield Gap(Note("imported", text, runs), step=step)
 
 
 def _launches(findings: Findings) -> Iterable[Gap]:
@@ -325,6 +337,7 @@ _RULES: tuple[Callable[[Findings], Iterable[Gap]], ...] = (
     _undeclared,
     _wrong_way,
     _excluded,
+    _imported,
     _held,
     _treatments,
     _definitions,

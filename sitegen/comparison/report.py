@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sitegen import format
-from sitegen.comparison import flips_report
+from sitegen.comparison import flips_report, operation_rows
 from sitegen.comparison.sentence import judged_text, prediction_text, ratio_text
 from sitegen.comparison.tuning_text import matrix_rows, path_lines
 from sitegen.comparison.verdict import Accounting, Decision, FieldComparison, Note, Sameness, Verdict
@@ -79,6 +79,7 @@ def to_text(verdict: Verdict) -> str:
         _envelope(verdict),
         _differences(verdict),
         _time(verdict),
+        _operations(verdict),
         _cost(verdict),
         _claims(verdict),
         _predictions(verdict),
@@ -202,9 +203,21 @@ def _time(verdict: Verdict) -> list[str]:
         rows.append(("Residual", "", "", format.difference(account.residual, "s")))
         for title, amount in residual_parts(account):
             rows.append((f"{INDENT}{title}", "", "", format.difference(amount, "s")))
-        rows.append(("Timed launches", "", "", format.difference(account.difference, "s")))
+        total = "Traced steps" if account.within_traces else "Timed launches"
+        rows.append((total, "", "", format.difference(account.difference, "s")))
         lines += _table(rows, "lrrr")
     return lines + _closing(account)
+
+
+def _operations(verdict: Verdict) -> list[str]:
+    found = verdict.operations
+    if found is None:
+        return []
+    lines = ["The traced step by operation"]
+    if found.absent:
+        return [*lines, *_wrapped(f"not known: {found.absent}")]
+    lines += _table(operation_rows.rows(found, verdict.baseline, verdict.candidate), "llrrr")
+    return [*lines, *_wrapped(operation_rows.alignment(found))]
 
 
 def _cost(verdict: Verdict) -> list[str]:

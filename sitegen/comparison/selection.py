@@ -128,13 +128,16 @@ def _by_number(run: TrialRun) -> tuple[int, bool, str]:
 def _workload(evidence: Evidence, file: BenchmarkFile, stacks: tuple[str, str]) -> tuple[str, str | None]:
     """The declared work where both sides ran it, else the newest work that both ran, else that both planned."""
     declared = file.benchmark.workload_digest
-    timed = [
-        (run.started_at, run.stack, run.workload_digest, run.profile)
-        for run in evidence.runs
-        if run.role is Role.TIMED and not run.set_aside
-    ]
+    timed, profiled = (
+        [
+            (run.started_at, run.stack, run.workload_digest, run.profile)
+            for run in evidence.runs
+            if run.role is role and not run.set_aside
+        ]
+        for role in (Role.TIMED, Role.PROFILED)
+    )
     planned = [(row.created_at, row.stack, row.workload_digest, row.profile) for row in evidence.plans]
-    for known in (timed, planned):
+    for known in (timed, profiled, planned):
         for digest in (declared, *(row[2] for row in sorted(known, reverse=True, key=lambda row: row[0]))):
             group = [row for row in known if row[2] == digest and row[1] in stacks]
             if {row[1] for row in group} == set(stacks):

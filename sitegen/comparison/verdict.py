@@ -9,6 +9,7 @@ import enum
 from dataclasses import dataclass, field
 
 from ledger.run import Role
+from sitegen.comparison.aligned import Operations
 from sitegen.comparison.explanation import Claim, Prediction
 from sitegen.comparison.flips.found import Flips
 from sitegen.comparison.tuning_path import Transfer, TuningPath
@@ -266,6 +267,8 @@ class Accounting:
     """Sum of the parts' differences without their signs, seconds: much more than the difference where parts cancel."""
     coverage: dict[str, float] = field(default_factory=dict)
     """{stack: share of its profiled launches' own step time that the parts add up to}."""
+    within_traces: bool = False
+    """Whether the total comes from the traces as the parts do: nothing independent confirms it."""
 
 
 @dataclass(frozen=True)
@@ -360,6 +363,8 @@ class Verdict:
     """Why the sides differ, the claim that accounts for most first; withdrawn ones last."""
     predictions: tuple[Prediction, ...] = ()
     """The tests of these claims, those that are declared and not run yet too."""
+    operations: Operations | None = None
+    """The traced steps aligned by operation; None where one side has no trace that gives parts."""
     flips: Flips = field(default_factory=Flips)
     """Where the order of the sides turns round, by load, length, price and demand; it decides nothing."""
     tuning: tuple[TuningPath, ...] = ()

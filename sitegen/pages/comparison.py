@@ -9,13 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ledger import benchmark as benchmark_file
+from ledger import imported
 from ledger.benchmark import Benchmark
 from ledger.errors import StackproofError
 from ledger.metrics.tables import Tables
 from ledger.workspace import Workspace
 from sitegen import production
 from sitegen.charts import interval, launches, parts, tuning
-from sitegen.comparison import report, treatments
+from sitegen.comparison import operation_rows, report, treatments
 from sitegen.comparison.flips import demand, words
 from sitegen.comparison.sentence import judged_text
 from sitegen.comparison.verdict import Decision, FieldComparison, Sameness, Verdict
@@ -54,6 +55,9 @@ def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
     """The page's Markdown."""
     folders = _sealed(workspace.evidence, verdict, facts)
     declared = _declared(folders)
+    runs = {row["run_id"]: row for row in facts.tables["runs"]}
+    adapters = {runs[each]["adapter"] for each in verdict.evidence if each in runs}
+    launched = adapters != {imported.ADAPTER}
     title = verdict.effect.title or verdict.effect.metric
     return render(
         "pages/comparison.md.jinja",
@@ -75,13 +79,15 @@ def page(verdict: Verdict, facts: Snapshot, workspace: Workspace) -> str:
         seen_in_traces=[each.field for each in verdict.fields if each.field.startswith(treatments.FIELD)],
         shares=_shares(verdict),
         residual=report.residual_parts(verdict.accounting),
-        runs={row["run_id"]: row for row in facts.tables["runs"]},
         words=words,
         flip_charts=flips.charts(verdict),
+        operations_aligned=operation_rows.alignment(verdict.operations) if verdict.operations else "",
+        runs=runs,
+        launched=launched,
         production=_production(workspace, verdict, declared, folders),
         records=[row for row in facts.tables["status"] if row["run_id"] in _mentioned(verdict)],
         queries=_queries(verdict),
-        commands=_commands(verdict),
+        commands=_commands(verdict, launched=launched),
     )
 
 
@@ -199,18 +205,21 @@ def tuning_sql(benchmark: str, metric: str, also: str = "") -> str:
     )
 
 
-def _commands(verdict: Verdict) -> list[tuple[str, str]]:
-    """(what for, command): from a clone to this page."""
+def _commands(verdict: Verdict, *, launched: bool) -> list[tuple[str, str]]:
+    """(what for, command): from a clone to this page; `launched` where `collect` made some of the evidence."""
     declared = verdict.declared
     profile = f" --profile {declared.profile}" if declared.profile else ""
     commit = (
         [("Check out the benchmark as it was declared", f"git checkout {declared.commit}")] if declared.commit else []
     )
+    launches = [
+        ("See the launches and the time they take", f"stackproof collect {verdict.benchmark}{profile} --dry-run"),
+        ("Run what is missing on your machine", f"stackproof collect {verdict.benchmark}{profile}"),
+    ]
     return [
         *commit,
         ("Check that no byte of the evidence changed", "stackproof verify"),
-        ("See the launches and the time they take", f"stackproof collect {verdict.benchmark}{profile} --dry-run"),
-        ("Run what is missing on your machine", f"stackproof collect {verdict.benchmark}{profile}"),
+        *(launches if launched else []),
         ("Judge again, in the terminal", f"stackproof compare {verdict.benchmark}"),
         ("Write this site", "stackproof build"),
     ]

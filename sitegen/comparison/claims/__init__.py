@@ -19,8 +19,11 @@ RULES: tuple[Rule, ...] = (*steps.RULES, *serving.RULES, *worth.RULES)
 
 
 def claims(facts: Facts) -> tuple[Claim, ...]:
-    """All that can be said, the claim that accounts for most of the difference first; none without launches."""
-    if not all(side.timed for side in facts.selection.sides):
+    """All that can be said, the claim that accounts for most of the difference first; none without launches.
+
+    Without timed ones, traces of both sides alone: what they say is of the traced steps.
+    """
+    if not all(side.timed for side in facts.selection.sides) and not facts.accounting.within_traces:
         return ()
     found = [claim for rule in RULES for claim in rule(facts)]
     return tuple(sorted(found, key=lambda claim: -(claim.share if claim.share is not None else -1.0)))

@@ -8,7 +8,6 @@ from statistics import fmean
 
 from ledger.benchmark import Benchmark
 from ledger.run import Role, State
-from sitegen.comparison.accounting import CRITICAL_RANK
 from sitegen.comparison.evidence import TrialRun
 from sitegen.comparison.explanation import Claim, ClaimNumber
 from sitegen.comparison.meaning import metric_of, title_of
@@ -131,5 +130,5 @@ class Facts:
 
 def value_of(run: TrialRun, metric: str) -> float | None:
     """A metric of one launch: of the rank whose parts are shown, or of the whole."""
-    row = run.find(metric, rank=CRITICAL_RANK) or run.find(metric)
+    row = run.shown(metric)
     return row.value if row else None

@@ -24,7 +24,10 @@ def _leads(facts: Facts, part: str) -> float | None:
 
 
 def _accounts(facts: Facts, amount: float) -> str:
-    return f"that accounts for {share(facts.share_of(amount))} of the difference"
+    found = facts.share_of(amount)
+    of = "of the traced difference" if facts.accounting.within_traces else "of the difference"
+    others = ", more than all of it, as other parts move the other way" if found > 1 + ALIKE else ""
+    return f"that accounts for {share(found)} {of}{others}"
 
 
 def _slow_fast(facts: Facts) -> tuple[str, str]:
