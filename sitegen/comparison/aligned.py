@@ -89,7 +89,7 @@ class Operations:
     rest: Rest | None
     """None where every row is shown."""
     aligned: float | None
-    """Share of the operations' time, both sides together, that is in operations which both have."""
+    """Share of the work's time, both sides together, that is in named operations which both have; None without any."""
     absent: str | None = None
     """Why there is nothing; all else is empty then."""
 

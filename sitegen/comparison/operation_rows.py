@@ -20,8 +20,8 @@ def rows(found: Operations, baseline: str, candidate: str) -> list[Line]:
 def alignment(found: Operations) -> str:
     """How much of the work the two sides have in common."""
     if found.aligned is None:
-        return "neither side's traces name an operation"
-    return f"{format.share(found.aligned)} of their time is in operations that both sides have"
+        return "the traces hold no work"
+    return f"{format.share(found.aligned)} of the work is in operations that both sides have"
 
 
 def _part(each: Operation) -> str:

@@ -58,8 +58,16 @@ def aligned(found: Difference) -> Operations:
         candidate_ns=after.time if after else 0,
         rows=tuple(shown),
         rest=_rest(others) if others else None,
-        aligned=found.aligned["operator"],
+        aligned=_alignment(rows),
     )
+
+
+def _alignment(rows: Iterable[Operation]) -> float | None:
+    """The share of named work on both sides; work that no known operation launched is not shown to be the same."""
+    worked = [row for row in rows if row.level in {Level.OPERATION, Level.UNKNOWN}]
+    both = (row for row in worked if row.name and row.baseline_ns is not None and row.candidate_ns is not None)
+    whole = sum(map(_time, worked))
+    return sum(map(_time, both)) / whole if whole else None
 
 
 def _rest(rows: Iterable[Operation]) -> Rest:

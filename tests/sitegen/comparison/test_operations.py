@@ -118,6 +118,16 @@ def test_what_runs_under_something_else_is_taken_off_as_overlap() -> None:
     assert sum(row.change_ns for row in found.rows) == found.change_ns
 
 
+def test_work_of_no_known_operation_is_not_shown_to_be_the_same() -> None:
+    """A graph's kernels on both sides, beside 50 us of a product that both launch."""
+    replayed = event("kernel", "fused_moe_kernel", 200, 150, 7)
+    before, after = ([*made.on_device({"aten::mm": 50.0}, each), replayed] for each in (made.NVIDIA, made.AMD))
+    found = aligned(difference([profile_of(before)], [profile_of(after)]))
+    unknown = next(row for row in found.rows if row.level is Level.UNKNOWN)
+    assert (unknown.part, unknown.words, unknown.baseline_ns) == ("compute.moe", "By no known operation", 150_000)
+    assert found.aligned == pytest.approx(100 / 400)
+
+
 def test_no_more_rows_than_can_be_read_and_the_largest_changes_among_them() -> None:
     before = {f"aten::op{number:02d}": 5 for number in range(20)}
     after = {name: 5 + number for number, name in enumerate(before)}
