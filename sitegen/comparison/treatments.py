@@ -57,7 +57,7 @@ class Seeing:
     @property
     def basis(self) -> str:
         """What declares it, in words."""
-        return "its `observe`" if self.explicit else "its settings"
+        return "the benchmark file" if self.explicit else "its settings"
 
     def text(self) -> str:
         """What the traces do not show."""

@@ -35,7 +35,7 @@ class Limit:
     """The most requests that a side works on at once."""
 
     setting: str
-    """What sets it, `max_num_seqs: 4`."""
+    """What sets it, `max_num_seqs=4`."""
     most: int
 
 
@@ -86,7 +86,7 @@ def starved(facts: Facts) -> Starved | None:
         return None
     limit = limit_of(facts, slow)
     if limit is not None and in_flight[slow] >= CROWDED * limit.most:
-        why, setting = f"as `{limit.setting}` allows no more", limit.setting
+        why, setting = f"as {limit.setting} allows no more", limit.setting
     elif _waits(facts, slow):
         why, setting = "and most of the difference is waiting in the server's queue", None
     else:
@@ -102,10 +102,10 @@ def limit_of(facts: Facts, side: int) -> Limit | None:
     for name in LIMITS:
         text = _setting(facts, side, name)
         if text.isdecimal() and int(text) > 0:
-            return Limit(f"{name}: {text}", int(text))
+            return Limit(f"{name}={text}", int(text))
     batch = facts.mean(side, "decoding_at_once")
     if _setting(facts, side, BATCHING) == "false" and batch is not None and batch <= 1 + ALIKE:
-        return Limit(f"{BATCHING}: false", 1)
+        return Limit(f"{BATCHING}=false", 1)
     return None
 
 

@@ -63,7 +63,7 @@ def starved(facts: Facts) -> Iterable[Claim]:
         "batch_starvation",
         f"Of {number(found.in_flight)} requests in flight {slow} decodes {number(found.batch)} at once, {found.why}; "
         f"of {number(found.other_in_flight)} {fast} decodes {number(found.other_batch)}. The first token of {slow} "
-        f"comes {seconds(more)} later for that; {_accounts(facts, more)}.",
+        f"comes {seconds(more)} later; {_accounts(facts, more)}.",
         metrics=(
             "requests_in_flight",
             "decoding_at_once",
@@ -75,7 +75,7 @@ def starved(facts: Facts) -> Iterable[Claim]:
         parts=("phase.first_token",),
         refuted_by=f"with room for {room} requests at once the first token of {slow} comes as late",
         intervention=f"give {slow} room for {room} requests at once"
-        + (f" instead of `{found.setting}`" if found.setting else ""),
+        + (f" instead of {found.setting}" if found.setting else ""),
         role=Role.TIMED,
     )
 
@@ -90,7 +90,7 @@ def small_batches(facts: Facts) -> Iterable[Claim]:
         name = facts.names[side]
         yield facts.claim(
             "small_batches",
-            f"{name} has {number(in_flight)} requests in flight, where `{found.setting}` allows more at once: the load "
+            f"{name} has {number(in_flight)} requests in flight, where {found.setting} allows more at once: the load "
             "keeps its batches small, so device time a token is that of this load, not of its capacity.",
             metrics=("requests_in_flight", "decoding_at_once", "output_token_throughput"),
             refuted_by=f"with twice as many requests in flight {name} gives no more tokens a second",

@@ -334,9 +334,9 @@ def starved(
 def test_requests_that_wait_for_a_limit_starve_the_batch() -> None:
     claim = leading(starved())
     assert claim.code == "batch_starvation"
-    assert "Of 8 requests in flight slow decodes 1.90 at once, as `max_num_seqs: 2` allows no more;" in claim.text
+    assert "Of 8 requests in flight slow decodes 1.90 at once, as max_num_seqs=2 allows no more;" in claim.text
     assert claim.share == pytest.approx(1, rel=0.05)
-    assert claim.intervention == "give slow room for 8 requests at once instead of `max_num_seqs: 2`"
+    assert claim.intervention == "give slow room for 8 requests at once instead of max_num_seqs=2"
     assert "as late" in claim.refuted_by
 
 
@@ -377,7 +377,7 @@ def test_batches_that_the_load_keeps_small_are_said_to_be(in_flight: float, said
     found = served(*sides, slow_changes={"fields": {"setting.parallel": "16"}})
     claims = [claim for claim in found.claims if claim.code == "small_batches"]
     assert [claim.share for claim in claims] == ([None] if said else [])
-    assert all("where `parallel: 16` allows more at once" in claim.text for claim in claims)
+    assert all("where parallel=16 allows more at once" in claim.text for claim in claims)
 
 
 def test_what_refutes_a_slower_prefill_is_not_what_it_predicts() -> None:

@@ -79,8 +79,8 @@ def test_another_library_in_its_place_is_no_win() -> None:
     assert codes(found) == ["treatment_not_observed"]
     (reason,) = found.readiness.reasons
     assert reason.text == (
-        "treatment not observed: the traces of 3 of 3 profiled launches of fast show nothing of MSCCL++, which its "
-        "`observe` declares, but NCCL"
+        "treatment not observed: the traces of 3 of 3 profiled launches of fast show nothing of MSCCL++, which "
+        "the benchmark file declares, but NCCL"
     )
     assert len(reason.evidence) == 3
     assert all(run.startswith("fast-profiled") for run in reason.evidence)
