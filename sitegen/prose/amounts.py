@@ -1,7 +1,7 @@
 """Numbers as people write them in prose, with their units and their own rounding: `1,234.5 ms`, `1.3×`, `−12 %`.
 
 A number stands for all values that are rounded to it: `1.23 s` for 1.225 s to 1.235 s. Where a number can be read in
-two ways (`1,234` with a decimal comma, `GB` of 10^9 or 2^30 bytes), it has both readings.
+two ways (`1,234` and `1.234` with either meaning of the sign, `GB` of 10^9 or 2^30 bytes), it has both readings.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ SPACE = "[ \u00a0\u2009\u202f]"
 _GROUP = "[,'’\u00a0\u2009\u202f]"
 _DIGITS = "|".join(
     (
-        rf"\d{{1,3}}(?:{_GROUP}\d{{3}})+(?:\.\d+)?(?!\d|,\d)",  # 1,234.5
-        r"\d{1,3}(?:[\u00a0\u2009\u202f]\d{3})+(?:,\d+)?",  # 1 234,5 with spaces that do not break
-        r"\d{1,3}(?:\.\d{3})+,\d+",  # 1.234,5
-        r"\d{1,3}(?:\.\d{3}){2,}",
-        r"\d+(?:[.,]\d+)?",
-        r"\.\d+",
+        rf"\d{{1,3}}(?:{_GROUP}\d{{3}}){{1,4}}(?:\.\d{{1,15}})?(?!\d|,\d)",  # 1,234.5
+        r"\d{1,3}(?:[\u00a0\u2009\u202f]\d{3}){1,4}(?:,\d{1,15})?",  # 1 234,5 with spaces that do not break
+        r"\d{1,3}(?:\.\d{3}){1,4},\d{1,15}",  # 1.234,5
+        r"\d{1,3}(?:\.\d{3}){2,4}",
+        r"\d{1,15}(?:[.,]\d{1,15})?",
+        r"\.\d{1,15}",
     )
 )
-_NUMBER = rf"[-+−]?(?:{_DIGITS})(?:[eE][-+−]?\d+)?"
+"""What is longer is no number that a person writes."""
+_NUMBER = rf"[-+−]?(?:{_DIGITS})(?:[eE][-+−]?\d{{1,2}})?"
 _MONEY = {"USD", "EUR", "GBP", "CHF", "JPY", "CNY", "dollars", "dollar", "euros", "euro"}
 _RATES = {
     "tokens/s": ("tokens/s", "tokens/second", "tokens per second", "tokens a second", "tok/s", "t/s"),
@@ -214,7 +215,10 @@ def _plain(text: str) -> list[str]:
     """The number as Python writes it, once for each meaning."""
     bare = re.sub("['’\u00a0\u2009\u202f]", "", text)
     if "," not in bare:
-        return [bare.replace(".", "") if bare.count(".") > 1 else bare]
+        groups = [bare.replace(".", "")]
+        if bare.count(".") > 1:
+            return groups
+        return [bare, *(groups if re.fullmatch(r"[-+]?[1-9]\d{0,2}\.\d{3}", bare) else [])]
     if bare.rfind(",") > bare.rfind(".") >= 0:
         return [bare.replace(".", "").replace(",", ".")]
     grouped = re.fullmatch(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?:[eE][-+]?\d+)?", bare)

@@ -39,9 +39,9 @@ class _Match:
         found = [each for group in groups if (each := self._group(group)) is not None]
         return self.tagged.amounts[int(found[0])] if found else None
 
-    def metrics(self, group: str = "m") -> tuple[str, ...]:
-        """The metrics that a group names."""
-        found = self._group(group)
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that the match names."""
+        found = self._group("m") or self._group("m2")
         return () if found is None else self.tagged.metrics[int(found)]
 
     def meanings(self, group: str) -> Iterator[Meaning]:

@@ -93,7 +93,7 @@ def _value(statement: Valued, metric: MetricShown, known: BenchmarkTables) -> st
 
 def _agrees(amount: Amount, shown: Shown, unit: str) -> bool:
     """Whether a number is the one that is shown, or is rounded from it."""
-    printed = [reading.value for each in numbers(value(shown.value, unit))[:1] for reading in each.readings]
+    printed = [each.readings[0].value for each in numbers(value(shown.value, unit))[:1]]
     for reading in amount.readings:
         if reading.holds(shown.value) or any(abs(reading.value - each) <= 1e-9 * abs(each) for each in printed):
             return True

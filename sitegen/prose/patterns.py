@@ -11,6 +11,7 @@ from sitegen.prose import words
 
 A, B = r"⟨S(?P<a>\d+)⟩", r"⟨S(?P<b>\d+)⟩"
 M, C = r"⟨M(?P<m>\d+)⟩", r"⟨C(?P<c>\d+)⟩"
+M2 = r"⟨M(?P<m2>\d+)⟩"
 N, N2 = r"⟨N(?P<n>\d+)⟩", r"⟨N(?P<n2>\d+)⟩"
 
 THE = r"(?:the )?"
@@ -34,14 +35,15 @@ SUPERLATIVE = _one_or_two("superlatives", "(?: and|,)(?: the)?")
 EQUAL = rf"(?P<word>{words.alternatives('equals')})"
 RATED = rf"(?P<word>{words.alternatives('rates')})"
 BY_METRIC = f"(?: (?:(?:in|by|on|at) (?:its |the )?)?{M})?"
-FILLER = r"(?: (?:on|in) (?:this|our|the) \w+| here| overall| on average| a step| per step| per result)?"
+WHERE = rf"(?: (?:on|in|of) (?:(?:this|our|the) (?:{words.alternatives('wholes')})s?|(?:the )?(?:benchmark )?⟨B\d+⟩))"
+FILLER = rf"(?:{WHERE}| here| overall| on average| a step| per step| per result)?"
 POSSESSIVE = "(?:['’]s?)?"
 BESIDE = r"(?:compared (?:with|to)|relative to|against|versus|vs\.?)"
 THAN_OF = "(?:that of |those of |the one of |with |for |of |in |on |by )?"
 THAN = rf"(?:than|{BESIDE}) {THAN_OF}{THE}{B}{POSSESSIVE}"
-BY_AMOUNT = f"{ASIDE}(?:,? by (?:a factor of )?{N2})?"
+BY_AMOUNT = f"{ASIDE}(?: (?:in|by|on|for) (?:the )?{M2})?(?:,? by (?:a factor of )?{N2})?"
 KIND = f"(?: (?:{words.alternatives('kinds')}))?"
-ALL = r"(?: (?:of all(?: stacks)?|of them(?: all)?|overall|here|by far|(?:on|in) (?:this|our) \w+))*"
+ALL = rf"(?:{WHERE}| of all(?: stacks)?| of them(?: all)?| overall| here| by far)*"
 OF_ALL = f"{KIND}{BY_METRIC}{ALL}"
 STOP = r"(?=\s*(?:[.,;:!?)\]—–(\n]|$|(?:and|but|while|whereas|so|because|since)\b))"
 WIN, LOSE = f"(?:{words.alternatives('wins')})", f"(?:{words.alternatives('loses')})"
@@ -62,9 +64,9 @@ COMPARISONS = (
     f"{M} {OF} {THE}{A}{ASIDE} {IS}{MAYBE_N} {COMPARATIVE} {THAN}{BY_AMOUNT}",
     f"{A}['’]s? {M}{ASIDE} {IS}{MAYBE_N} {COMPARATIVE} {THAN}{BY_AMOUNT}",
     # compared with compile, eager is 25 % faster
-    rf"\b{BESIDE} {THE}{B}{ASIDE},? {THE}{SUBJECT} {VERB}{MAYBE_N} {COMPARATIVE}{BY_METRIC}{BY_AMOUNT}{STOP}",
+    rf"\b{BESIDE} {THE}{B}{ASIDE},? {THE}{SUBJECT} {VERB}{MAYBE_N} {COMPARATIVE}{BY_METRIC}{FILLER}{BY_AMOUNT}{STOP}",
     # eager is 25 % faster: than the other one of the comparison that the text is about
-    rf"{SUBJECT} {VERB}{MAYBE_N} {COMPARATIVE}{BY_METRIC}{BY_AMOUNT}{STOP}(?![^;:]*\b(?:than|{BESIDE})\b)",
+    rf"{SUBJECT} {VERB}{MAYBE_N} {COMPARATIVE}{BY_METRIC}{FILLER}{BY_AMOUNT}{STOP}(?![^;:]*\b(?:than|{BESIDE})\b)",
 )
 SUPERLATIVES = (
     # eager is the fastest stack; eager has the lowest peak memory; the fastest is eager; eager, the fastest stack
@@ -116,11 +118,7 @@ NARROWS = re.compile(
     r"(?:in|at|for|during|from|to|with|on|under|by|per|over|of|among|between|within|after)\b", re.IGNORECASE
 )
 """How a part of a sentence begins that says of what something holds."""
-WHOLE = re.compile(
-    r"⟨[BCM]|\b(?:all|benchmark|comparison|table|page|workload|evidence|host|machine|node|total|average|measurement|result"
-    r"|launch|run|site|workspace)(?:e?s)?\b",
-    re.IGNORECASE,
-)
+WHOLE = re.compile(rf"⟨[BCM]|\b(?:all|{words.alternatives('wholes')})(?:e?s)?\b", re.IGNORECASE)
 """What it says where it holds of all that was measured."""
 PLAIN = re.compile(
     rf"(?:^|[^\w\s⟩]|⟩|\b(?:{words.alternatives('plain_before')}|{words.alternatives('adverbs')}))$", re.IGNORECASE

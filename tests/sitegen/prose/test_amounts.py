@@ -55,6 +55,8 @@ def test_a_number_stands_for_what_is_rounded_to_it(text: str, unit: str, low: fl
 
 def test_what_can_be_read_in_two_ways_has_both_readings() -> None:
     assert [each.value for each in only("1,234 ms").readings] == pytest.approx([1.234, 0.001234])
+    assert [each.value for each in only("1.234 ms").readings] == pytest.approx([0.001234, 1.234])
+    assert [each.value for each in only("0.123 s").readings] == pytest.approx([0.123])
     assert [each.value for each in only("2 GB").readings] == pytest.approx([2e9, 2 * 2**30])
 
 

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sitegen.prose import Tables
 from tests.sitegen.prose import known
-
-
-@pytest.fixture(scope="module")
-def tables() -> Tables:
-    return known.tables_of(known.runs(known.SLOW, known.FAST))
-
 
 SILENT = (
     "tuned slow is faster than fast.",
@@ -103,5 +98,48 @@ SILENT = (
 
 
 @pytest.mark.parametrize("sentence", SILENT)
-def test_it_is_left_alone(sentence: str, tables: Tables) -> None:
-    assert known.findings(sentence, tables) == []
+def test_it_is_left_alone(sentence: str) -> None:
+    assert known.findings(sentence, TABLES) == []
+
+
+TABLES = known.tables_of(known.runs(known.SLOW, known.FAST))
+PIECES = (
+    *(
+        "fast",
+        "slow",
+        "is",
+        "has",
+        "the",
+        "than",
+        "step_time",
+        "peak memory",
+        "of",
+        "faster",
+        "fastest",
+        "less",
+        "lowest",
+    ),
+    *(
+        "25 %",
+        "0 %",
+        "-3 %",
+        "2x",
+        "0x",
+        "up to 3 times",
+        "about 0 s",
+        "1e400 s",
+        "0.000.000",
+        "wins",
+        "beats",
+        "as fast as",
+    ),
+    *("tiny", "slow-vs-fast", "decided", "and", ",", ".", ";", "(", ")", "`", "*", "|", "\n", "\n\n", "# ", "- ", "> "),
+    *("<!-- stackproof: not checked: x -->", "<!--", "-->", "<p>", "</p>", "⟨S0⟩", "⟨N7⟩", "\u202e", "\x1b"),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=25))
+def test_no_text_breaks_it_and_each_finding_is_one_line(pieces: list[str]) -> None:
+    for found in known.findings(" ".join(pieces), TABLES):
+        assert found.isprintable()
