@@ -215,9 +215,10 @@ def _plain(text: str) -> list[str]:
     """The number as Python writes it, once for each meaning."""
     bare = re.sub("['’\u00a0\u2009\u202f]", "", text)
     if "," not in bare:
-        grouped = re.fullmatch(r"[-+]?[1-9]\d{0,2}(?:\.\d{3})+", bare) is not None
         groups = [bare.replace(".", "")]
-        return groups if bare.count(".") > 1 else [bare, *(groups if grouped else [])]
+        if bare.count(".") > 1:
+            return groups
+        return [bare, *(groups if re.fullmatch(r"[-+]?[1-9]\d{0,2}\.\d{3}", bare) else [])]
     if bare.rfind(",") > bare.rfind(".") >= 0:
         return [bare.replace(".", "").replace(",", ".")]
     grouped = re.fullmatch(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?:[eE][-+]?\d+)?", bare)
