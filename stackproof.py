@@ -23,6 +23,7 @@ COMMANDS = {
     "agent": "collector.commands.agent",
     "workload": "collector.commands.workload",
     "import": "collector.commands.import_",
+    "export": "collector.commands.export",
     "doctor": "collector.commands.doctor",
     "verify": "ledger.commands.verify",
     "query": "ledger.commands.query",

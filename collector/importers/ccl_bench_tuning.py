@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from collector.importers import ccl_bench_cards as cards
-from collector.importers import names
+from collector.importers import names, values
 from collector.importers.ccl_bench_cards import Card
 from collector.importers.dialect import Dialect
 from collector.importers.draft import Draft
@@ -59,7 +59,9 @@ def card_runs(card: Card, dialect: Dialect) -> list[Draft]:
         draft.workload = cards.workload(card.facts, card.architecture) | ({"parallelism": plan} if plan else {})
         draft.hardware = cards.hardware(card.facts)
         draft.framework, version = names.framework(card.facts.get("framework"))
-        draft.framework_version = card.facts.get("framework_version") or version
+        draft.framework_version = values.text(card.facts.get("framework_version")) or version
+        if card.others:
+            draft.settings["card"] = card.others
         draft.problems += card.problems
         draft.cannot_show["work_per_step"] = "the card does not say whether its batch is global"
         found.append(draft)

@@ -97,7 +97,13 @@ def finish(
     if not drafts:
         raise InputError("holds no result", where=str(files.path), todo="name the file or folder with the results")
     _add_work(drafts, facts)
-    rows, found = _once([draft.row() for draft in drafts])
+    try:
+        rows, found = _once([draft.row() for draft in drafts])
+    except UnicodeEncodeError:
+        what = "holds text with half a character, which is no Unicode"
+        raise InputError(what, where=str(files.path), todo="get the original file") from None
+    except RecursionError:
+        raise InputError("nests too deep", where=str(files.path), todo="get the original file") from None
     rows = [replace(row, id=each) for row, each in zip(rows, unique(row.id for row in rows), strict=True)]
     used = {metric for row in rows for metric in (*row.values, *row.missing)}
     quantities: tuple[Quantity, ...] = dialect.quantities(used)
@@ -110,7 +116,7 @@ def _once(rows: list[Row]) -> tuple[list[Row], list[Problem]]:
     seen: dict[str, set[str]] = {}
     kept, same, other = [], [], []
     for row in rows:
-        content = digest(replace(row).__dict__ | {"problems": [each.__dict__ for each in row.problems]})
+        content = digest({**vars(row), "problems": [vars(each) for each in row.problems]})
         before = seen.setdefault(row.id, set())
         if content in before:
             same.append(row.id)

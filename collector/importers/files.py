@@ -19,13 +19,24 @@ _SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__"})
 _LARGEST_FIELD = 16 * 2**20
 
 
+def check(path: Path) -> None:
+    """Raise InputError when there is neither a file nor a folder at `path`, or its name is no text."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError("has a name that is not UTF-8 text", where=ascii(str(path)), todo="rename it") from None
+    if not path.exists():
+        raise InputError("no such file or folder", where=str(path), todo="check the path")
+    if not path.is_file() and not path.is_dir():
+        raise InputError("is a device or pipe, not a file", where=str(path), todo="save it as a file first")
+
+
 class Files:
     """Files below a path (or that one file). What was read is in `taken`, for the collection's origin."""
 
     def __init__(self, path: Path) -> None:
         """`path` is a file or a folder. Raises InputError when there is neither."""
-        if not path.exists():
-            raise InputError("no such file or folder", where=str(path), todo="check the path")
+        check(path)
         self.path = path
         self.root = path if path.is_dir() else path.parent
         self._taken: dict[str, SourceFile] = {}
@@ -55,6 +66,7 @@ class Files:
                 if entry.name not in _SKIPPED:
                     yield from self._walk(entry, endings)
             elif entry.name.endswith(endings) and entry.is_file():
+                check(entry)
                 yield entry.relative_to(self.root).as_posix()
 
     def where(self, name: str) -> str:

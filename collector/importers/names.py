@@ -7,14 +7,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from collector.importers.values import text
 from ledger.yaml_file import read_yaml
 
 _WITH_VERSION = re.compile(r"(?P<name>[A-Za-z][\w.+]*?(?:-[A-Za-z]\w*)*)[-=]+v?(?P<version>\d[\w.+]*)")
 
 
-def hardware(name: str | None) -> dict[str, Any]:
+def hardware(published: Any) -> dict[str, Any]:
     """`vendor`, `device` and `class` of a device by its published name; only `device` when it is not known."""
-    if not name:
+    name = text(published)
+    if name is None:
         return {}
     for each in _tables()["devices"]:
         if re.search(each["pattern"], key(name)):
@@ -22,22 +24,25 @@ def hardware(name: str | None) -> dict[str, Any]:
     return {"device": name}
 
 
-def precision(name: str | None) -> str | None:
+def precision(published: Any) -> str | None:
     """A number format: `bf16` is `bfloat16`."""
+    name = text(published)
     return None if name is None else str(_tables()["precisions"].get(key(name), name))
 
 
-def library(name: str | None) -> str | None:
+def library(published: Any) -> str | None:
     """A communication library: `nccl` is `NCCL`, `mscclpp` is `MSCCL++`."""
+    name = text(published)
     return None if name is None else str(_tables()["libraries"].get(key(name.replace("++", "pp")), name))
 
 
-def framework(name: str | None) -> tuple[str | None, str | None]:
+def framework(published: Any) -> tuple[str | None, str | None]:
     """(name, version) of a framework; some sources write both in one, such as `torchtitan-0.1.0`."""
+    name = text(published)
     if name is None:
         return None, None
-    match = _WITH_VERSION.fullmatch(name.strip())
-    bare, version = (match["name"], match["version"]) if match else (name.strip(), None)
+    match = _WITH_VERSION.fullmatch(name)
+    bare, version = (match["name"], match["version"]) if match else (name, None)
     return str(_tables()["frameworks"].get(key(bare), bare.lower())), version
 
 

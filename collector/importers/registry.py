@@ -6,6 +6,7 @@ from pathlib import Path
 
 from collector.importers.aiperf import AiPerf
 from collector.importers.ccl_bench import CclBench
+from collector.importers.files import check
 from collector.importers.guidellm import GuideLlm
 from collector.importers.inferencemax import InferenceMax
 from collector.importers.interface import Importer, Match
@@ -44,8 +45,7 @@ def get(name: str) -> Importer:
 
 def recognise(path: Path) -> tuple[Importer, Match]:
     """The importer that is surest of `path`. Raises InputError when none knows it, or two are equally sure."""
-    if not path.exists():
-        raise InputError("no such file or folder", where=str(path), todo="check the path")
+    check(path)
     found = [(importer, match) for importer in IMPORTERS.values() if (match := importer.detect(path))]
     if not found:
         formats = ", ".join(IMPORTERS)

@@ -101,7 +101,7 @@ def _load(made: Draft, record: dict[str, Any], answered: int | None) -> None:
         **{f"mean_{side}_length": count / answered for side, count in tokens.items() if count and answered},
     }
     if server:
-        made.framework, made.framework_version = "sglang", values.known(server.get("version"))
+        made.framework, made.framework_version = "sglang", values.text(server.get("version"))
         made.workload["parallelism"] = {
             name: server[f"{name}_size"] for name in ("tp", "dp", "ep", "pp") if f"{name}_size" in server
         }

@@ -11,6 +11,8 @@ from ledger import quantity
 
 NOTHING = frozenset({"", "n/a", "na", "tbd", "none", "null", "unknown", "-", "nan"})
 """Texts that stand for no value, in lower case."""
+_MOST = 2**53
+"""No count of anything is larger, and no whole number beyond it is told apart from the next."""
 _TEXT = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµ%][\w%/]*)?\s*")
 
 
@@ -36,6 +38,14 @@ def known(value: Any) -> Any:
     if is_nothing(value):
         return None
     return value.strip() if isinstance(value, str) else value
+
+
+def text(value: Any) -> str | None:
+    """A name or version; None where there is none, or where something stands that is no single value."""
+    value = known(value)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    return str(value)
 
 
 def number(raw: Any, unit: str, base: str, *, signed: bool = False) -> float | Absent:
@@ -84,4 +94,4 @@ def whole(value: Any) -> int | None:
     if isinstance(value, list):
         return whole(value[0]) if len(value) == 1 else None
     found = number(value, "", "")
-    return round(found) if isinstance(found, float) and found == round(found) else None
+    return round(found) if isinstance(found, float) and found == round(found) and found < _MOST else None
