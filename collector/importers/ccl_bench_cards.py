@@ -214,6 +214,7 @@ def workload(facts: dict[str, Any], architecture: dict[str, Any]) -> dict[str, A
         "phase": phase,
         "model": facts.get("model_family"),
         "model_url": facts.get("hf_url"),
+        "description": facts.get("description"),
         "precision": names.precision(facts.get("precision")),
         "mixture_of_experts": facts.get("moe"),
         "dataset": facts.get("dataset"),
@@ -248,6 +249,11 @@ def settings(facts: dict[str, Any]) -> dict[str, Any]:
     """What else decides the result."""
     found = {
         "compiler": facts.get("compiler"),
+        "iterations": facts.get("iteration"),
+        "epochs": facts.get("epochs"),
+        "granularity": facts.get("granularity"),
+        "trace_types": facts.get("trace_types"),
+        "metric_traces": facts.get("metric_traces"),
         "pipeline_micro_batches": facts.get("pp_mb"),
         "communication_library": names.library(facts.get("comm_library")),
         "communication_library_version": facts.get("comm_library_ver"),

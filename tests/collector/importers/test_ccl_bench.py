@@ -47,6 +47,7 @@ def test_a_row_and_its_card_are_one_row_with_values_in_base_units(tmp_path: Path
     assert (one.workload["kind"], one.workload["precision"], one.workload["batch_size"]) == ("train", "bfloat16", 32)
     assert (one.hardware["vendor"], one.hardware["device"], one.hardware["count"]) == ("nvidia", "A100", 8)
     assert one.hardware["scaleout_bandwidth"] == 25e9
+    assert (one.workload["description"], one.settings["iterations"]) == ("A workload.", 6)
     assert codes(one) == []
     assert {*one.shows, *one.cannot_show} == set(TOPICS)
 
