@@ -92,6 +92,8 @@ class Stack(Part):
     ] = ("warmup", "timed", "profiled")
     """What it is launched for."""
     price: Prices = ()
+    public: Annotated[str, Field(pattern=r"^[0-9a-f]{16}/\S")] | None = None
+    """The public row that it was drafted from, `<collection>/<row>`: for showing the two side by side, never judged."""
 
 
 class Objective(Part):
