@@ -80,7 +80,7 @@ def command(
         if phase is not None and kind not in (phase, "command"):
             what = f"is a `{kind}` benchmark, not `{phase}`"
             raise InputError(what, where=str(path), todo="leave --phase out, or name a new file")
-        wanted = shortlist.asked(file.benchmark, hardware, model)
+        wanted = shortlist.asked(file.benchmark, hardware, model, rows)
         choice = choose(rows, replace(wanted, kind=phase or wanted.kind), named, most)
         drafted = drafting.into(file, [entry.row for entry in choice.entries], rows)
     else:

@@ -80,6 +80,8 @@ class Entry:
     facts: tuple[Fact, ...]
     rank: int | None = None
     group: Group | None = None
+    value: float | None = None
+    """What it is ranked by."""
     unranked: str | None = None
     """Why it has no place."""
 
@@ -101,17 +103,29 @@ class Shortlist:
     """Published metrics that mean what the objective means and that a row has a value of."""
     unranked: str | None
     """Why there is no order at all."""
+    asked: Asked | None = None
+    """What the rows were held against."""
 
 
 _Fitting = tuple[PublicRow, tuple[Fact, ...]]
 
 
-def asked(benchmark: Benchmark, hardware: str | None = None, model: str | None = None) -> Asked:
-    """What a benchmark asks for. `hardware` and `model` say what the file does not, or say it otherwise."""
+def asked(
+    benchmark: Benchmark, hardware: str | None = None, model: str | None = None, rows: Iterable[PublicRow] = ()
+) -> Asked:
+    """What a benchmark asks for. `hardware` and `model` say what the file does not, or say it otherwise.
+
+    A `command` benchmark tells neither phase nor model: those of the `rows` that its stacks were drafted from stand in.
+    """
     workload, objective = benchmark.workload, benchmark.envelope.objective
     kind: str | None = workload.kind if workload.kind != "command" else None
     conditions: dict[str, float] = {}
     closed = False
+    if kind is None:
+        links = {stack.public for stack in benchmark.stacks.values()}
+        drafted = [row for row in rows if row.link in links]
+        kind = _one_of(row.kind for row in drafted)
+        model = model or _one_of(row.model for row in drafted)
     if isinstance(workload, TrainWorkload):
         model = model or workload.model.name
         conditions["samples_per_step"] = workload.global_batch_size
@@ -126,6 +140,12 @@ def asked(benchmark: Benchmark, hardware: str | None = None, model: str | None =
     return Asked(
         kind, model, hardware, objective.metric, objective.minimise is not None, closed, tuple(conditions.items())
     )
+
+
+def _one_of(told: Iterable[str | None]) -> str | None:
+    """What all of them tell; None where they differ."""
+    found = set(told)
+    return found.pop() if len(found) == 1 else None
 
 
 def select(rows: Iterable[PublicRow], wanted: Asked | None) -> Shortlist:
@@ -147,7 +167,9 @@ def select(rows: Iterable[PublicRow], wanted: Asked | None) -> Shortlist:
     fitting = _once(fitting)
     metrics = tuple(sorted({each for row, _ in fitting for each in row.values if _means(each, row, wanted)}))
     entries = _ranked(fitting, wanted)
-    return Shortlist(tuple(entries), dict(left_out), found - len(fitting), metrics, _no_order(entries, metrics, wanted))
+    return Shortlist(
+        tuple(entries), dict(left_out), found - len(fitting), metrics, _no_order(entries, metrics, wanted), wanted
+    )
 
 
 def _once(fitting: list[_Fitting]) -> list[_Fitting]:
@@ -219,7 +241,14 @@ def _group(metric: str, conditions: Conditions, members: list[_Fitting], wanted:
     group = Group(metric, conditions, len(members), same)
     values = {row.link: sign * _objective(row, wanted) for row, _ in members}
     entries = [
-        Entry(row, facts, 1 + sum(each < values[row.link] for each in values.values()), group) for row, facts in members
+        Entry(
+            row,
+            facts,
+            1 + sum(each < values[row.link] for each in values.values()),
+            group,
+            sign * values[row.link],
+        )
+        for row, facts in members
     ]
     return sorted(entries, key=lambda entry: (entry.rank, entry.row.link))
 
