@@ -36,8 +36,8 @@ def choose(
     if wanted.hardware is not None:
         _check_hardware(rows, wanted.hardware)
     if named:
-        chosen = tuple(dict.fromkeys(_named(rows, each) for each in named))
-        entries = tuple(Entry(row, (), unranked="it was named") for row in chosen)
+        chosen = {row.link: row for row in (_named(rows, each) for each in named)}
+        entries = tuple(Entry(row, (), unranked="it was named") for row in chosen.values())
         found = Choice(entries, len(entries), {}, "the rows were named")
     else:
         listed = shortlist.select(rows, wanted)

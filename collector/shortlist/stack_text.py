@@ -16,6 +16,7 @@ from ledger.public import LABEL
 from ledger.shortlist import PublicRow
 
 LONGEST_NAME = 63
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 
 
@@ -85,6 +86,8 @@ def text(draft: StackDraft, indent: str, step: str) -> str:
 def _inactive(row: PublicRow, adapter: str, settings: dict[str, Any], benchmark: Benchmark) -> str | None:
     """Why the stack would stop the whole benchmark from being collected."""
     kind = benchmark.workload.kind
+    if _NO_TEXT.search(row.link):
+        return "its name holds a NUL or half a character, which no benchmark file can"
     if kind not in ADAPTERS[adapter].workload_kinds:
         named = row.framework or "a framework that is not told"
         work = " or ".join(f"`{each}`" for each in sorted(ADAPTERS[adapter].workload_kinds))

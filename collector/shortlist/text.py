@@ -13,6 +13,8 @@ WIDTH = 118
 LONGEST = 160
 """Characters of one published value in a comment."""
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
+_NOT_AS_IT_IS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+"""Characters that JSON leaves as they are and YAML takes for line ends, or not at all."""
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 
 
@@ -43,7 +45,7 @@ def scalar(value: Any) -> str:
         return "{" + ", ".join(f"{scalar(key)}: {scalar(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(scalar, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    return _NOT_AS_IT_IS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def block(key: str, values: dict[str, Any], indent: str, step: str) -> list[str]:
