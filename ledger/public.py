@@ -12,11 +12,12 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ledger import workspace
-from ledger.canonical import canonical_json, short_digest
+from ledger.canonical import SHORT, bytes_digest, canonical_json
 from ledger.durable import storage_errors, write_new
 from ledger.errors import EvidenceError, InputError
 
@@ -137,12 +138,27 @@ class Collection:
 
     def to_json(self) -> dict[str, Any]:
         """The content of the collection's file."""
-        return {"format": FORMAT, "label": LABEL, **asdict(self)}
+        rows = [{**vars(row), "problems": [vars(each) for each in row.problems]} for row in self.rows]
+        return {
+            "format": FORMAT,
+            "label": LABEL,
+            "source": self.source,
+            "title": self.title,
+            "origin": asdict(self.origin),
+            "quantities": [vars(each) for each in self.quantities],
+            "rows": rows,
+            "problems": [vars(each) for each in self.problems],
+        }
 
-    @property
+    @cached_property
+    def canonical(self) -> bytes:
+        """The canonical JSON of the content."""
+        return canonical_json(self.to_json())
+
+    @cached_property
     def digest(self) -> str:
-        """The 16 hex digits in the file's name."""
-        return short_digest(self.to_json())
+        """The 16 hex digits in the file's name: those of `canonical`'s sha256."""
+        return bytes_digest(self.canonical)[:SHORT]
 
 
 def from_json(content: Any) -> Collection:
@@ -174,7 +190,7 @@ def write(collection: Collection, public: Path) -> tuple[Path, bool]:
     if not _NAME.fullmatch(collection.source):
         raise ValueError(f"{collection.source!r} is no name for a folder")
     path = public / collection.source / f"{collection.digest}.json"
-    data = canonical_json(collection.to_json()) + b"\n"
+    data = collection.canonical + b"\n"
     if path.is_file() and path.read_bytes() == data:
         return path, False
     with storage_errors(path):
@@ -201,7 +217,8 @@ def read(path: Path) -> Collection:
             raise ValueError("is not a plain file")
         data = path.read_bytes()
         content = json.loads(data)
-        if short_digest(content) != match["digest"] or data != canonical_json(content) + b"\n":
+        canonical = canonical_json(content)
+        if bytes_digest(canonical)[:SHORT] != match["digest"] or data != canonical + b"\n":
             raise ValueError("is not what its name says: it was changed or renamed")
         found = from_json(content)
         if found.source != path.parent.name:

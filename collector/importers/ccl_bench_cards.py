@@ -6,6 +6,7 @@ described and compared field by field. Unknown keys are kept among the settings.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -61,6 +62,16 @@ _ARCHITECTURE = {
     "heads": ("num_heads",),
     "head_size": ("head_dim",),
 }
+_READ = frozenset(
+    {
+        *_PLACES.values(),
+        "version",
+        "workload.hardware.network_topo.bandwidth_gbps",
+        *(f"workload.model.{key}" for keys in _ARCHITECTURE.values() for key in keys),
+        *(f"workload.model.model_arch.{key}" for keys in _ARCHITECTURE.values() for key in keys),
+    }
+)
+_DROPPED = frozenset({"Model-executor", "workload.Model-executor", "runs", "contributor", "contact"})
 _NOT_COMPARED = frozenset({"trace_url", "batch_size_scope", "framework_version", "request_rate"})
 """What rows do not hold, or may hold otherwise."""
 
@@ -72,8 +83,10 @@ class Card:
     file: str
     facts: dict[str, Any]
     architecture: dict[str, Any]
+    others: dict[str, Any] = field(default_factory=dict)
+    """{place on the card: value} of what no field here stands for; nothing is dropped but who to write to."""
     runs: tuple[Any, ...] = ()
-    problems: tuple[Problem, ...] = field(default_factory=tuple)
+    problems: tuple[Problem, ...] = ()
 
     @property
     def name(self) -> str:
@@ -107,9 +120,29 @@ def read(file: str, data: dict[str, Any]) -> Card | Problem:
     root = {**data, "executor": mapping(executor)}
     facts = {name: known(_at(root, place)) for name, place in _PLACES.items()}
     facts |= _bandwidth(_at(root, "workload.hardware.network_topo.bandwidth_gbps"), problems)
+    if isinstance(facts["batch_size"], list):
+        problems.append(Problem("untidy_card", f"batch_size is a list ({_short(facts['batch_size'])})"))
     runs = data.get("runs")
-    card = Card(file, facts, _architecture(workload), tuple(runs) if isinstance(runs, list) else ())
-    return Card(file, facts, card.architecture, card.runs, (*problems, *_leftovers(facts)))
+    return Card(
+        file,
+        facts,
+        _architecture(workload),
+        dict(_others(root, "")),
+        tuple(runs) if isinstance(runs, list) else (),
+        (*problems, *_leftovers(facts)),
+    )
+
+
+def _others(data: dict[str, Any], above: str) -> Iterator[tuple[str, Any]]:
+    """Leaves of a card that no field reads."""
+    for key, value in data.items():
+        place = f"{above}{key}"
+        if place in _READ or place in _DROPPED:
+            continue
+        if isinstance(value, dict) and value:
+            yield from _others(value, f"{place}.")
+        elif not values.is_nothing(value):
+            yield place.replace("executor.", "Model-executor.", 1) if place.startswith("executor.") else place, value
 
 
 def _at(data: Any, place: str) -> Any:
@@ -181,6 +214,7 @@ def workload(facts: dict[str, Any], architecture: dict[str, Any]) -> dict[str, A
         "phase": phase,
         "model": facts.get("model_family"),
         "model_url": facts.get("hf_url"),
+        "description": facts.get("description"),
         "precision": names.precision(facts.get("precision")),
         "mixture_of_experts": facts.get("moe"),
         "dataset": facts.get("dataset"),
@@ -215,6 +249,11 @@ def settings(facts: dict[str, Any]) -> dict[str, Any]:
     """What else decides the result."""
     found = {
         "compiler": facts.get("compiler"),
+        "iterations": facts.get("iteration"),
+        "epochs": facts.get("epochs"),
+        "granularity": facts.get("granularity"),
+        "trace_types": facts.get("trace_types"),
+        "metric_traces": facts.get("metric_traces"),
         "pipeline_micro_batches": facts.get("pp_mb"),
         "communication_library": names.library(facts.get("comm_library")),
         "communication_library_version": facts.get("comm_library_ver"),

@@ -48,6 +48,8 @@ def draft(name: str, row: dict[str, Any] | None, card: Card | None, launch: Laun
         framework_version=values.text(facts.get("framework_version")) or version,
         settings=cards.settings(facts),
     )
+    if card is not None and card.others:
+        found.settings["card"] = card.others
     if launch.files:
         found.settings["launch_files"] = list(launch.files)
     _compare(found, told if row is not None else None, card)

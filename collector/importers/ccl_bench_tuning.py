@@ -60,6 +60,8 @@ def card_runs(card: Card, dialect: Dialect) -> list[Draft]:
         draft.hardware = cards.hardware(card.facts)
         draft.framework, version = names.framework(card.facts.get("framework"))
         draft.framework_version = values.text(card.facts.get("framework_version")) or version
+        if card.others:
+            draft.settings["card"] = card.others
         draft.problems += card.problems
         draft.cannot_show["work_per_step"] = "the card does not say whether its batch is global"
         found.append(draft)

@@ -116,7 +116,7 @@ def _once(rows: list[Row]) -> tuple[list[Row], list[Problem]]:
     seen: dict[str, set[str]] = {}
     kept, same, other = [], [], []
     for row in rows:
-        content = digest(replace(row).__dict__ | {"problems": [each.__dict__ for each in row.problems]})
+        content = digest({**vars(row), "problems": [vars(each) for each in row.problems]})
         before = seen.setdefault(row.id, set())
         if content in before:
             same.append(row.id)

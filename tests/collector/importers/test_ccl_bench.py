@@ -47,6 +47,7 @@ def test_a_row_and_its_card_are_one_row_with_values_in_base_units(tmp_path: Path
     assert (one.workload["kind"], one.workload["precision"], one.workload["batch_size"]) == ("train", "bfloat16", 32)
     assert (one.hardware["vendor"], one.hardware["device"], one.hardware["count"]) == ("nvidia", "A100", 8)
     assert one.hardware["scaleout_bandwidth"] == 25e9
+    assert (one.workload["description"], one.settings["iterations"]) == ("A workload.", 6)
     assert codes(one) == []
     assert {*one.shows, *one.cannot_show} == set(TOPICS)
 
@@ -146,6 +147,7 @@ def test_a_treatment_that_the_source_did_not_see_is_told(tmp_path: Path) -> None
         ({"workload__hardware__network_topo__bandwidth_gbps": [600, 25]}, "turned round"),
         ({"workload__hardware__network_topo__bandwidth_gbps": [600]}, "one number"),
         ({"workload__hardware__network_topo__bandwidth_gbps": 600}, "one number"),
+        ({"workload__data__batch_size": [8, 16]}, "batch_size is a list"),
         ({"workload__data__output_len": 128}, "output_len 128 on a training card"),
         (
             {"workload__hardware__xpu_spec__type": "TPU", "Model_0_executor__protocol_selection": ["rocev2"]},
@@ -178,7 +180,19 @@ def test_names_in_many_spellings_are_one(tmp_path: Path) -> None:
     assert one.settings["communication_library"] == "MSCCL++"
     assert one.workload["batch_size"] == 32
     assert one.workload["architecture"] == {"parameters": 8030261248, "layers": 32, "active_parameters": 5}
-    assert codes(one) == ["untidy_card", "untidy_card"]
+    assert codes(one) == ["untidy_card"] * 3
+
+
+def test_unknown_keys_of_a_card_are_kept(tmp_path: Path) -> None:
+    card = changed(CARD, workload__data__max_0_num_0_seqs=64, collection_notes={"total_steps": 6, "empty": None})
+    card["workload"]["Model-executor"] = {**card.pop("Model-executor"), "expert_parallel": {"top_k": 2}}
+    write_card(tmp_path, "one", {**card, "contact": "somebody@example.org"})
+    (one,) = read(tmp_path).rows
+    assert one.settings["card"] == {
+        "workload.data.max-num-seqs": 64,
+        "collection_notes.total_steps": 6,
+        "Model-executor.expert_parallel.top_k": 2,
+    }
 
 
 def test_a_card_that_cannot_be_read_is_told_and_the_rest_is_taken(tmp_path: Path) -> None:
