@@ -171,7 +171,7 @@ def _conditions(entry: Entry) -> str:
 
 def _choices(rows: Sequence[PublicRow]) -> dict[str, list[str]]:
     """What the table can be filtered by."""
-    found = {
+    found: dict[str, set[str | None]] = {
         "source": {row.source for row in rows},
         "phase": {row.kind for row in rows},
         "framework": {row.framework for row in rows},
