@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from ledger import shortlist
 from ledger.errors import InputError
-from ledger.shortlist import Asked, Entry, PublicRow, models
+from ledger.shortlist import Asked, Entry, PublicRow, Standing, models
 from ledger.suggestion import nearest
 
 FAILED = "that failed there"
+SILENT = "that do not tell what is asked for"
 DOUBLES = "whose result another collection holds too"
 SHOWN = 6
 
@@ -43,12 +44,25 @@ def choose(
         listed = shortlist.select(rows, wanted)
         fitting = [entry for entry in listed.entries if entry.row.state != "failed"]
         failed = len(listed.entries) - len(fitting)
+        told = [entry for entry in fitting if not of_one_kind or _tells(entry)]
+        silent, fitting = len(fitting) - len(told), told
         counts = {f"of another {fact}": count for fact, count in listed.left_out.items()}
-        left_out = {why: n for why, n in (counts | {DOUBLES: listed.doubles, FAILED: failed}).items() if n}
+        left_out = {
+            why: n for why, n in (counts | {DOUBLES: listed.doubles, FAILED: failed, SILENT: silent}).items() if n
+        }
         found = Choice(tuple(fitting), len(fitting), left_out, listed.unranked)
     if of_one_kind:
         _check_one_kind(found)
     return Choice(found.entries if named else found.entries[:most], found.fitting, found.left_out, found.unranked)
+
+
+def _tells(entry: Entry) -> bool:
+    """Whether a row tells phase, model and hardware where they are asked for: a new file is made of such rows alone."""
+    return not any(
+        fact.standing is Standing.UNKNOWN and fact.asked is not None
+        for fact in entry.facts
+        if fact.name != "model size"
+    )
 
 
 def _named(rows: Sequence[PublicRow], name: str) -> PublicRow:

@@ -218,6 +218,14 @@ def test_a_new_file_needs_one_kind_of_work_and_one_model(workspace: Path) -> Non
     assert run_cli("shortlist", "new", "--phase", "serve", "--model", "Qwen3-4B")[0] == 0
 
 
+def test_a_new_file_is_made_only_of_rows_that_tell_what_is_asked_for(workspace: Path) -> None:
+    silent = stored("silent", workload={"kind": "train"}, hardware={})
+    imported(workspace, stored("tells"), silent)
+    found = shortlisted("new", "--phase", "train", "--model", "tiny-llama", "--hardware", "A100")
+    assert [each["stack"] for each in found["added"]] == ["tells"]
+    assert found["left_out"] == {"that do not tell what is asked for": 1}
+
+
 def test_mistakes_are_one_line(workspace: Path) -> None:
     path = write(workspace)
     assert "holds no public result; import one first" in run_cli("shortlist", "tiny")[2]
