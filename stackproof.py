@@ -23,6 +23,7 @@ COMMANDS = {
     "agent": "collector.commands.agent",
     "workload": "collector.commands.workload",
     "import": "collector.commands.import_",
+    "shortlist": "collector.commands.shortlist",
     "export": "collector.commands.export",
     "doctor": "collector.commands.doctor",
     "verify": "ledger.commands.verify",

@@ -98,6 +98,8 @@ class Stack(Part):
     observe: Annotated[tuple[Text, ...], AfterValidator(different)] = ()
     """Libraries that the traces of its profiled launches must show, such as `mscclpp` or `flash_attention`, beside what
     its settings imply: a stack that is said to use one and does not wins nothing."""
+    public: Annotated[str, Field(pattern=r"^[0-9a-f]{16}/\S")] | None = None
+    """The public row that it was drafted from, `<collection>/<row>`: for showing the two side by side, never judged."""
 
 
 class Objective(Part):

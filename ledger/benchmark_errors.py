@@ -18,6 +18,7 @@ PATTERNS = {
     r"^[a-z][a-z0-9_]{0,62}$": (
         "must be a metric's name: lower-case letters, digits and underscores, a letter first (at most 63)"
     ),
+    r"^[0-9a-f]{16}/\S": "must be a row of `stackproof query 'FROM shortlist'`, written COLLECTION/ROW_ID",
     r"^[A-Z]{3}$": "must be a currency's three letters, such as USD",
     r"^[A-Za-z_][A-Za-z0-9_]*$": "must be a variable's name: letters, digits and underscores, no digit first",
 }

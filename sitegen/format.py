@@ -161,6 +161,12 @@ def count(amount: int, noun: str, plural: str | None = None) -> str:
     return f"{amount:,} {noun if amount == 1 else many}"
 
 
+def ordinal(place: int) -> str:
+    """A place: `1st`, `2nd`, `3rd`, `11th`."""
+    last = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{last}"
+
+
 def _decimals(*values: float | None) -> int:
     """Decimals for ratios that stand side by side: enough for the one nearest to 1, and to tell them apart."""
     known = [value for value in values if value is not None and math.isfinite(value)]

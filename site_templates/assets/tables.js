@@ -1,7 +1,17 @@
-// Sorts and filters the index of runs in the browser; without JavaScript the whole table stands as it is.
+// Sorts and filters long tables in the browser; without JavaScript the whole table stands as it is.
 (() => {
   "use strict"
   const cell = (row, index) => row.cells[index].textContent.trim()
+  // A cell with a value holds it in its base unit (data-sort): `61.2 ms` and `3.40 s` are no texts to compare.
+  const value = (row, index) => parseFloat(row.cells[index].dataset.sort ?? "NaN")
+  const compare = (a, b, index, sign) => {
+    const [left, right] = [value(a, index), value(b, index)]
+    if (Number.isNaN(left) && Number.isNaN(right)) {
+      return sign * cell(a, index).localeCompare(cell(b, index), "en", { numeric: true })
+    }
+    // What has no value stays at the end, whichever way the values are sorted.
+    return Number.isNaN(left) ? 1 : Number.isNaN(right) ? -1 : sign * (left - right)
+  }
 
   for (const table of document.querySelectorAll("table.sp-sortable")) {
     const heads = [...table.tHead.rows[0].cells]
@@ -17,7 +27,7 @@
         head.setAttribute("aria-sort", direction)
         const sign = direction === "ascending" ? 1 : -1
         const rows = [...table.tBodies[0].rows]
-        rows.sort((a, b) => sign * cell(a, index).localeCompare(cell(b, index), "en", { numeric: true }))
+        rows.sort((a, b) => compare(a, b, index, sign))
         table.tBodies[0].append(...rows)
       })
     })

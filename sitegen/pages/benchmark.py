@@ -5,11 +5,14 @@ from __future__ import annotations
 import shlex
 from itertools import islice
 
+from ledger.public import LABEL
 from sitegen.charts import front, tuning
 from sitegen.charts.chart import Chart
+from sitegen.comparison.public_ranks import PublicRanks
 from sitegen.comparison.ranking import Column, Ranking
 from sitegen.comparison.verdict import Verdict
-from sitegen.pages import comparison, glossary
+from sitegen.format import count
+from sitegen.pages import comparison, glossary, shortlist
 from sitegen.templates import render
 
 ROOT = "../"
@@ -22,8 +25,8 @@ def path(benchmark: str) -> str:
     return f"benchmarks/{benchmark}.md"
 
 
-def page(ranking: Ranking, verdicts: list[Verdict]) -> str:
-    """The page's Markdown."""
+def page(ranking: Ranking, verdicts: list[Verdict], ranks: PublicRanks | None = None, candidates: int = 0) -> str:
+    """The page's Markdown; `candidates` is how many public rows fit, on a page of their own."""
     own = [verdict for verdict in verdicts if verdict.benchmark == ranking.benchmark]
     names = ", ".join(f"'{column.metric}'" for column in ranking.columns)
     sql = (
@@ -41,6 +44,10 @@ def page(ranking: Ranking, verdicts: list[Verdict]) -> str:
         charts=list(islice(_charts(ranking), MOST_FIGURES)),
         verdicts=[(verdict, f"{ROOT}{comparison.path(verdict, 'html')}") for verdict in own],
         style=comparison.style,
+        ranks=ranks,
+        candidates=count(candidates, "public result") if candidates else None,
+        candidates_page=shortlist.path(ranking.benchmark).replace(".md", ".html"),
+        label=LABEL,
         query=f"stackproof query {shlex.quote(sql)}",
         tuning=searched,
         tuning_charts={path.stack: tuning.chart(path, f"{ROOT}runs/") for path in searched},

@@ -7,10 +7,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ledger import benchmark as benchmark_file
+from ledger.benchmark import Benchmark
 from ledger.run_folder import scan
 from ledger.workspace import Workspace
 from sitegen import prose, site_folder
-from sitegen.comparison import judge_all
+from sitegen.comparison import judge_all, public_ranks
 from sitegen.comparison.judge import rank_all
 from sitegen.comparison.verdict import Verdict
 from sitegen.pages import (
@@ -22,6 +24,7 @@ from sitegen.pages import (
     home,
     predictions,
     run,
+    shortlist,
     snapshot,
     traces,
 )
@@ -70,8 +73,12 @@ def write(workspace: Workspace, target: Path, docs: Path | None = None, title: s
         tree.text(comparison.path(verdict, "json"), comparison.download(verdict))
     rankings = rank_all(workspace)
     names = [ranking.benchmark for ranking in rankings]
+    files = {path.stem: benchmark_file.read(path).benchmark for path in workspace.benchmark_files()}
+    fitting = _shortlists(tree, workspace, facts, list(files.values()))
     for ranking in rankings:
-        tree.text(benchmark.path(ranking.benchmark), benchmark.page(ranking, verdicts))
+        ranks = public_ranks.beside(ranking, files[ranking.benchmark], facts.public)
+        page = benchmark.page(ranking, verdicts, ranks, fitting.get(ranking.benchmark, 0))
+        tree.text(benchmark.path(ranking.benchmark), page)
     tested = predictions.page(verdicts)
     if tested is not None:
         tree.text(predictions.PATH, tested)
@@ -87,8 +94,36 @@ def write(workspace: Workspace, target: Path, docs: Path | None = None, title: s
     broken = [Finding("evidence.md", f"leaves out broken evidence: {problem}") for problem in facts.problems]
     said = _contradicted(docs, verdicts, prose.tables(verdicts, rankings))
     return Site(
-        _navigation(docs, names, verdicts), (*broken, *_retracted(facts, verdicts), *_retracted_in(docs, facts), *said)
+        _navigation(docs, names, verdicts, fitting if facts.public else None),
+        (*broken, *_unknown_rows(facts, files), *_retracted(facts, verdicts), *_retracted_in(docs, facts), *said),
     )
+
+
+def _shortlists(tree: Tree, workspace: Workspace, facts: snapshot.Snapshot, files: list[Benchmark]) -> dict[str, int]:
+    """Write the pages of public results; {benchmark: rows that fit it}, of those that have a page."""
+    if not facts.public:
+        return {}
+    imported = shortlist.sources(workspace.evidence)
+    for path, source in imported:
+        tree.copy(source.address, path)
+    lists = {each.name: (each, shortlist.fits(each, facts.public)) for each in files}
+    fitting = {name: len(listed.entries) for name, (_, listed) in lists.items() if listed.entries}
+    tree.text(shortlist.PATH, shortlist.page(facts.public, [source for _, source in imported], fitting.items()))
+    for name in fitting:
+        tree.text(shortlist.path(name), shortlist.benchmark_page(*lists[name]))
+    return fitting
+
+
+def _unknown_rows(facts: snapshot.Snapshot, files: dict[str, Benchmark]) -> list[Finding]:
+    known = {row.link for row in facts.public}
+    return [
+        Finding(
+            benchmark.path(name), f"stack {stack} is drafted from {each.public}, which no imported collection holds"
+        )
+        for name, file in files.items()
+        for stack, each in file.stacks.items()
+        if each.public is not None and each.public not in known
+    ]
 
 
 def _assets(tree: Tree) -> None:
@@ -98,19 +133,25 @@ def _assets(tree: Tree) -> None:
         tree.copy(f"{ASSETS_PATH}/plotly.min.js", script)
 
 
-def _navigation(docs: Path, names: list[str], verdicts: list[Verdict]) -> list[Any]:
-    """Overview, benchmarks with their comparisons, evidence, glossary, hand-written pages. Run pages stay out of it."""
+def _navigation(docs: Path, names: list[str], verdicts: list[Verdict], fitting: dict[str, int] | None) -> list[Any]:
+    """Overview, benchmarks with their comparisons, evidence, glossary, hand-written pages. Run pages stay out of it.
+
+    `fitting` are the benchmarks with a page of public candidates; None where nothing public was imported.
+    """
     groups: dict[str, list[dict[str, str]]] = {name: [{"All stacks": benchmark.path(name)}] for name in names}
     for verdict in verdicts:
         groups.setdefault(verdict.benchmark, []).append(
             {f"{verdict.baseline} vs {verdict.candidate}": comparison.path(verdict, "md")}
         )
+    for name in fitting or ():
+        groups[name].append({"Public candidates": shortlist.path(name)})
     written = [name for name in handwritten.pages(docs) if name != FIRST]
     return [
         {"Overview": FIRST},
         *([{"Benchmarks": [{name: pages} for name, pages in groups.items()]}] if groups else []),
         *([{"Predictions": predictions.PATH}] if any(verdict.predictions for verdict in verdicts) else []),
         {"Evidence": "evidence.md"},
+        *([{"Public results": shortlist.PATH}] if fitting is not None else []),
         {"Glossary": "glossary.md"},
         *written,
     ]

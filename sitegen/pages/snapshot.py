@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ledger import catalog
+from ledger import catalog, shortlist
 from ledger.catalog import Column
+from ledger.shortlist import PublicRow
 
 Row = dict[str, Any]
 
@@ -42,6 +43,8 @@ class Snapshot:
     """The catalog's documented columns, for the glossary."""
     problems: tuple[str, ...]
     """What the catalog left out because it is broken, one line each."""
+    public: tuple[PublicRow, ...] = ()
+    """What others published, apart from all tables of own evidence."""
 
     def of(self, table: str, run_id: str) -> list[Row]:
         """The rows of `table` about one run."""
@@ -57,8 +60,8 @@ def take(evidence: Path, traces: Path) -> Snapshot:
         tables = {
             table: index.query(f"SELECT * FROM {table} ORDER BY {order}").dicts() for table, order in TABLES.items()
         }
-        columns, problems = index.describe(), index.problems
-    return Snapshot(tables, {table: _by_run(rows) for table, rows in tables.items()}, columns, problems)
+        columns, problems, public = index.describe(), index.problems, shortlist.read(index)
+    return Snapshot(tables, {table: _by_run(rows) for table, rows in tables.items()}, columns, problems, public)
 
 
 def _by_run(rows: list[Row]) -> dict[str, list[Row]]:

@@ -27,6 +27,7 @@ _ELSEWHERE = frozenset(
         "noisy_rank",
         "one_node",
         "saturated",
+        "self_reported_source",
         "unequal_tuning",
     }
 )

@@ -34,6 +34,12 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "torchtitan-log": ("titan.log", logs.TITAN),
     "megatron-log": ("megatron.log", logs.MEGATRON),
 }
+
+
+def test_each_format_of_results_has_a_sample() -> None:
+    assert {*registry.IMPORTERS} == {*SAMPLES, "trace"}  # a trace is no row: it becomes a run
+
+
 JSON_SAMPLES = [name for name, (file, _) in SAMPLES.items() if "json" in file]
 ODD = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -42,7 +48,7 @@ ODD = st.recursive(
 )
 
 
-@pytest.mark.parametrize("name", list(registry.IMPORTERS))
+@pytest.mark.parametrize("name", list(SAMPLES))
 def test_each_format_is_recognised_and_no_other_claims_it(tmp_path: Path, name: str) -> None:
     file, text = SAMPLES[name]
     path = tmp_path / file
@@ -52,7 +58,7 @@ def test_each_format_is_recognised_and_no_other_claims_it(tmp_path: Path, name: 
     assert registry.recognise(tmp_path)[0].name == name
 
 
-@pytest.mark.parametrize("name", list(registry.IMPORTERS))
+@pytest.mark.parametrize("name", list(SAMPLES))
 def test_each_format_is_imported_twice_without_a_change_and_asked(workspace: Path, name: str) -> None:
     file, text = SAMPLES[name]
     Path(file).write_text(text)
@@ -64,7 +70,7 @@ def test_each_format_is_imported_twice_without_a_change_and_asked(workspace: Pat
         assert opened.query("SELECT count(*) > 0 FROM shortlist_metrics WHERE value IS NOT NULL").rows == [(True,)]
 
 
-@pytest.mark.parametrize("name", list(registry.IMPORTERS))
+@pytest.mark.parametrize("name", list(SAMPLES))
 @pytest.mark.parametrize("other", list(SAMPLES))
 def test_a_file_of_another_format_is_refused(workspace: Path, name: str, other: str) -> None:
     if name == other:
