@@ -26,7 +26,7 @@ PAIR = {"baseline": "a", "candidate": "a", "threshold": "5%"}
         ({"repeat": {"initial": 1}}, "repeat: unknown key; did you mean 'repeats'?"),
         ({"stacks": {"a": {**STACK, "setings": {}}}}, "stacks.a.setings: unknown key; did you mean 'settings'?"),
         ({"stacks": {"a": {"adapter": "scirpt"}}}, "a.adapter: unknown adapter 'scirpt'; did you mean 'script'?"),
-        ({"stacks": {"a": {"adapter": "jax"}}}, "a.adapter: unknown adapter 'jax'; known: torch, deepspeed, imported, script"),
+        ({"stacks": {"a": {"adapter": "jax"}}}, "unknown adapter 'jax'; known: torch, deepspeed, imported, script"),
         ({"stacks": {"a": {**STACK, "settings": {"scrip": ""}}}}, "unknown setting; did you mean 'script'?"),
         ({"timeout": []}, "timeout: must be a duration such as '10 min', got []"),
         ({"stacks": {"a": {**STACK, "repeats": 10**9}}}, "stacks.a.repeats: must be at most 1000, got 1000000000"),

@@ -34,18 +34,16 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "torchtitan-log": ("titan.log", logs.TITAN),
     "megatron-log": ("megatron.log", logs.MEGATRON),
 }
-
-
-def test_each_format_of_results_has_a_sample() -> None:
-    assert {*registry.IMPORTERS} == {*SAMPLES, "trace"}  # a trace is no row: it becomes a run
-
-
 JSON_SAMPLES = [name for name, (file, _) in SAMPLES.items() if "json" in file]
 ODD = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
+
+
+def test_each_format_of_results_has_a_sample() -> None:
+    assert {*registry.IMPORTERS} == {*SAMPLES, "trace"}  # a trace is no row: it becomes a run
 
 
 @pytest.mark.parametrize("name", list(SAMPLES))
