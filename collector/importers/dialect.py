@@ -1,15 +1,18 @@
 """The metrics of a source, described by a data file: `NAME.yaml` beside its importer.
 
-Each entry says under which id a value is kept. That is stackproof's own id only where the definition is the same: a
-name that two tools share proves nothing. All others are `NAME@SOURCE`, with a note on what differs.
+`metrics` describes single ones, `families` those that come in several statistics (mean, median, percentiles). Each
+entry says under which id a value is kept. That is stackproof's own id only where the definition is the same: a
+name that two tools share proves nothing. All others are `NAME@SOURCE`, with a note on what differs; tools that share
+a formula share its id (`@sent`: from when the client sent the request, `@duration`: over the whole benchmark).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from collector.importers import values
 from collector.importers.values import Absent
@@ -66,8 +69,20 @@ class Dialect:
         return tuple(found.values())
 
 
+_WORDS = {"mean": "Mean", "p50": "Median", "p90": "90th percentile", "p95": "95th percentile", "p99": "99th percentile"}
+
+
 @cache
 def load(name: str) -> Dialect:
     """The dialect in `NAME.yaml` of this folder."""
     data = read_yaml(Path(__file__).with_name(f"{name}.yaml")).data
-    return Dialect({key: Entry(name=key, **entry) for key, entry in data["metrics"].items()})
+    single = {key: Entry(name=key, **entry) for key, entry in data["metrics"].items()}
+    return Dialect(single | {entry.name: entry for family in data.get("families", ()) for entry in _family(family)})
+
+
+def _family(family: dict[str, Any]) -> Iterator[Entry]:
+    """One entry a statistic: `{statistic}` in names, `{ours}` in ids and `{words}` in definitions are filled in."""
+    for statistic, ours in family["statistics"].items():
+        words = {"statistic": statistic, "ours": ours, "words": _WORDS.get(ours, ours)}
+        told: dict[str, Any] = {key: value.format(**words) for key, value in family.items() if isinstance(value, str)}
+        yield Entry(**told)

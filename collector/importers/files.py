@@ -85,10 +85,16 @@ class Files:
         """The value in a JSON file; NaN and infinities are read as such. Raises InputError."""
         return parse_json(self.text(name), self.where(name))
 
-    def json_lines(self, name: str) -> list[Any]:
-        """The values in a file of JSON lines; empty lines do not count. Raises InputError with the line."""
-        lines = enumerate(self.text(name).splitlines(), 1)
-        return [parse_json(line, f"{self.where(name)}:{number}") for number, line in lines if line.strip()]
+    def json_values(self, name: str) -> list[Any]:
+        """The values in a file of one or more JSON values one after another, such as JSON lines. Raises InputError."""
+        text = self.text(name)
+        try:
+            return [json.loads(text)]
+        except (ValueError, RecursionError):
+            lines = [line for line in text.split("\n") if line.strip()]
+        if len(lines) > 1 and _is_json(lines[0]):
+            return [parse_json(line, f"{self.where(name)}: value {number}") for number, line in enumerate(lines, 1)]
+        return [parse_json(text, self.where(name))]
 
     def table(self, name: str) -> list[dict[str, str]]:
         """The rows of a CSV file with a header. Raises InputError when a row has another length, or a quote is open."""
@@ -116,6 +122,14 @@ def _records(reader: Any, where: str) -> Iterator[dict[str, str]]:
             raise InputError(what, where=f"{where}:{reader.line_num}", todo="get the whole file")
         if cells:
             yield dict(zip(header, cells, strict=True))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def parse_json(text: str, where: str) -> Any:

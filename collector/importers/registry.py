@@ -4,15 +4,35 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from collector.importers.aiperf import AiPerf
 from collector.importers.ccl_bench import CclBench
+from collector.importers.guidellm import GuideLlm
+from collector.importers.inferencemax import InferenceMax
 from collector.importers.interface import Importer, Match
+from collector.importers.megatron_log import MegatronLog
+from collector.importers.sglang_bench import SglangBench
+from collector.importers.torchtitan_log import TorchtitanLog
 from collector.importers.traces import TraceImporter
+from collector.importers.vllm_bench import VllmBench
 from ledger.errors import InputError
 from ledger.suggestion import nearest
 
 AUTO = "auto"
 """Stands for the importer that recognises a path."""
-IMPORTERS: dict[str, Importer] = {importer.name: importer for importer in (CclBench(), TraceImporter())}
+IMPORTERS: dict[str, Importer] = {
+    importer.name: importer
+    for importer in (
+        CclBench(),
+        VllmBench(),
+        SglangBench(),
+        GuideLlm(),
+        AiPerf(),
+        InferenceMax(),
+        TorchtitanLog(),
+        MegatronLog(),
+        TraceImporter(),
+    )
+}
 
 
 def get(name: str) -> Importer:
