@@ -41,8 +41,8 @@ from ledger.traces.source import Source
 from ledger.workspace import Workspace
 
 FORMAT = "trace"
-MARKS = (b'"traceEvents"', b'"schemaVersion"', b'"deviceProperties"', b'"ph"')
-"""What the beginning of a profiler's JSON holds one of."""
+MARKS = ((b'"traceEvents"',), (b'"schemaVersion"', b'"deviceProperties"'), (b'"ph"', b'"ts"', b'"dur"'))
+"""What the beginning of a profiler's JSON holds, one of these groups whole."""
 BEGINNING = 2**18
 """Bytes of it that are looked at: what recorded the trace may have written of itself first."""
 ROLES = frozenset({Role.PROFILED, Role.SEARCH, Role.WARMUP})
@@ -95,7 +95,7 @@ class TraceImporter(Importer):
             form, head = format_of(path), Source(path).head(BEGINNING)
         except InputError:
             return None
-        if head.lstrip()[:1] in (b"{", b"[") and not any(mark in head for mark in MARKS):
+        if head.lstrip()[:1] in (b"{", b"[") and not any(all(mark in head for mark in group) for group in MARKS):
             return None
         return Match(SURE, f"a profiler's trace: {form.name}")
 

@@ -19,7 +19,7 @@ class Level(enum.StrEnum):
     PART = "part"
     """A part as a whole, for nothing is done in it that has a name: idle time, gaps."""
     OVERLAP = "overlap"
-    """What the operations of a part hold more than once (streams, threads) or outside of it: it is taken off."""
+    """What the operations of a part hold more than once (streams, threads) or under another part: it is taken off."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Operation:
             case Level.PART:
                 return self.title
             case Level.OVERLAP:
-                return f"Counted twice in {self.title}"
+                return f"Overlap in {self.title}"
             case Level.UNKNOWN:
                 return "By no known operation"
         return self.name or self.title

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from collector.importers.traces import TraceImporter
 from ledger.run_folder import scan
 from tests import imported as made
 from tests.collector.conftest import run_cli
@@ -75,3 +76,14 @@ def test_what_is_missing_or_does_not_belong_is_one_line(root: Path, trace: str, 
         assert (code, out, len(err.splitlines())) == (2, "", 1)
         assert said in err
     assert not list((root / "evidence").rglob("run.json")) if (root / "evidence").exists() else True
+
+
+def test_other_json_is_not_taken_for_a_trace(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"ph": 7, "results": [{"ts": 1}]}))
+    assert TraceImporter().detect(path) is None
+    trace = made.trace(tmp_path / "t.json", made.loading(60, 10, 100))
+    assert TraceImporter().detect(trace) is not None
+    bare = tmp_path / "bare.json"
+    bare.write_text(json.dumps(made.loading(60, 10, 100)))
+    assert TraceImporter().detect(bare) is not None

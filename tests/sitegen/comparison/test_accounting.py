@@ -169,3 +169,37 @@ def test_coverage_is_what_the_parts_hold_of_the_profiled_steps_own_clock():
     found = verdict(runs)
     assert found.accounting.coverage == {"slow": pytest.approx(0.95), "fast": pytest.approx(0.8)}
     assert "traces cover of the profiled steps: slow 95 %, fast 80 %" in " ".join(to_text(found).split())
+
+
+@settings(max_examples=30, deadline=None)
+@given(*(st.fixed_dictionaries({name: st.floats(0.001, 0.05) for name in TOP}) for _ in range(2)))
+def test_without_timed_launches_the_traces_account_for_their_own_difference(
+    slow: dict[str, float], fast: dict[str, float]
+):
+    runs = profiled(traced(**slow), traced(**fast))
+    there, back = verdict(runs), verdict(runs, **swapped_file())
+    found = there.accounting
+    assert (found.within_traces, found.closure, found.explained_share) == (True, None, None)
+    assert found.difference == pytest.approx(sum(fast.values()) - sum(slow.values()), abs=1e-12)
+    tops = [part.difference or 0.0 for part in found.parts if part.parent is None]
+    assert sum(tops) + (found.residual or 0.0) == pytest.approx(found.difference, abs=1e-12)
+    assert back.accounting.difference == pytest.approx(-(found.difference or 0.0), abs=1e-12)
+    assert [claim.code for claim in there.claims] == [claim.code for claim in back.claims]
+    assert (there.winner, there.readiness.ready) == (None, False)
+
+
+def test_timed_launches_of_both_sides_give_the_total_again():
+    runs = profiled(traced(compute=0.1), traced(compute=0.06))
+    assert verdict(runs + interleaved(SLOW[:1], FAST[:1])).accounting.within_traces is False
+    one_sided = [each for each in interleaved(SLOW[:1], FAST[:1]) if each.stack == "slow"]
+    found = verdict(runs + one_sided)
+    assert found.accounting.within_traces is True
+    assert found.accounting.difference == pytest.approx(-0.04)
+    assert found.claims[0].text.endswith("accounts for 100 % of the traced difference.")
+    assert "few_launches" in {note.code for note in found.downgrades}
+
+
+def test_a_side_without_a_usable_trace_is_not_accounted_for_within_traces():
+    only = [each for each in profiled(traced(compute=0.1), traced(compute=0.06)) if each.stack == "slow"]
+    found = verdict(only)
+    assert (found.accounting.within_traces, found.accounting.difference, found.claims) == (False, None, ())

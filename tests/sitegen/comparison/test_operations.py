@@ -16,7 +16,7 @@ from ledger.traces.profiles import of_data, to_data
 from sitegen.comparison.aligned import Level, Operation, Operations
 from sitegen.comparison.operations import MOST_ROWS, aligned
 from tests import imported as made
-from tests.ledger.traces.builder import training, write
+from tests.ledger.traces.builder import event, op, training, write
 
 NAMES = [f"aten::op{letter}" for letter in "abcdef"]
 times_of_operations = st.dictionaries(st.sampled_from(NAMES), st.integers(1, 50), max_size=6)
@@ -98,6 +98,24 @@ def test_on_a_host_without_a_device_operations_are_what_it_did_itself() -> None:
     assert found.seconds(product.baseline_ns) == pytest.approx(20e-6)
     assert (product.baseline_kernels, product.candidate_kernels) == ((), ())
     assert sum(row.baseline_ns or 0 for row in found.rows) == found.baseline_ns
+
+
+def test_what_runs_under_something_else_is_taken_off_as_overlap() -> None:
+    """A product of 50 us on one stream and 30 us of a reduction over ranks on another, of which 20 run under it."""
+    events = [
+        *made.on_device({"aten::mm": 50.0}, made.NVIDIA),
+        op("c10d::allreduce_", 30, 2),
+        event("cuda_runtime", "cudaLaunchKernel", 31, 0.5, correlation=9),
+        event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 43, 30, 8, correlation=9),
+    ]
+    found = aligned(difference([profile_of(events)], [profile_of(made.on_device({"aten::mm": 50.0}, made.NVIDIA))]))
+    rows = by_name(found)
+    talk = "exposed_communication"
+    assert rows["compute.gemm", "aten::mm", Level.OPERATION].change_ns == 0
+    assert rows[talk, "c10d::allreduce_", Level.OPERATION].change_ns == -30_000
+    assert rows[talk, None, Level.OVERLAP].change_ns == 20_000
+    assert rows[talk, None, Level.OVERLAP].words == "Overlap in Exposed communication"
+    assert sum(row.change_ns for row in found.rows) == found.change_ns
 
 
 def test_no_more_rows_than_can_be_read_and_the_largest_changes_among_them() -> None:
