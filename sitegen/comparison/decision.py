@@ -26,6 +26,7 @@ from sitegen.comparison.verdict import (
 )
 
 ONLY_ONE_QUALIFIES = "only one qualifies"
+NOT_OBSERVED = "treatment not observed"
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,13 @@ def decide(
     if is_inside(effect, threshold) and standings == [Standing.HOLDS, Standing.HOLDS]:
         return Outcome(Decision.EQUIVALENT)
     return Outcome(Decision.INCONCLUSIVE)
+
+
+def withheld(outcome: Outcome, unobserved: bool) -> Outcome:
+    """No win and no equivalence where a side did not run with what it is said to: its numbers are of something else."""
+    if unobserved and outcome.decision in {Decision.WINS, Decision.EQUIVALENT}:
+        return Outcome(Decision.INCONCLUSIVE, None, NOT_OBSERVED)
+    return outcome
 
 
 def asks_for_the_worse(objective: Objective, benchmark: Benchmark) -> bool:

@@ -29,6 +29,7 @@ from sitegen.comparison import (
     operations,
     readiness,
     request_accounting,
+    unequal_work,
 )
 from sitegen.comparison.claims.facts import Facts
 from sitegen.comparison.evidence import Evidence, TrialRun, load
@@ -100,7 +101,11 @@ def judge_evidence(
     found, fields, account = facts.effect, facts.fields, facts.accounting
     differ = effect.definitions_differ(selection, objective.metric)
     limits = envelope.check_limits(selection, benchmark)
-    outcome = decision.decide(selection, found, limits, fields, threshold, differ or wrong_way)
+    unobserved = downgrades.unobserved(selection)
+    outcome = decision.withheld(
+        decision.decide(selection, found, limits, fields, threshold, differ or wrong_way), bool(unobserved)
+    )
+    throughput = unequal_work.work_done(selection, objective.metric, fields)
     tested = interventions.predictions(
         known,
         now,
@@ -129,6 +134,7 @@ def judge_evidence(
             wrong_way=wrong_way,
             broken=broken,
             undeclared=declared.unreadable,
+            unobserved=unobserved,
         )
     )
     order = effect.launch_order(*(side.of(Role.TIMED) for side in selection.sides))
@@ -140,7 +146,18 @@ def judge_evidence(
         candidate=comparison.candidate,
         decision=outcome.decision,
         winner=outcome.winner,
-        sentence=sentence(selection, benchmark, outcome, found, limits, fields, threshold, wrong_way),
+        sentence=sentence(
+            selection,
+            benchmark,
+            outcome,
+            found,
+            limits,
+            fields,
+            threshold,
+            wrong_way,
+            tuple(unobserved.values()),
+            throughput,
+        ),
         readiness=ready,
         downgrades=downgrades.downgrades(case),
         declared=declaration.declared(declared, selection.profile),
@@ -156,6 +173,8 @@ def judge_evidence(
         items=facts.items,
         claims=interventions.withdraw(facts.claims, tested),
         predictions=tested,
+        work_done=throughput,
+        labels=downgrades.labels(cited),
         operations=operations.align(selection, folder),
     )
 

@@ -103,6 +103,7 @@ def _head(verdict: Verdict) -> list[str]:
         title,
         "=" * min(len(title), width()),
         *_wrapped(f"Verdict: {decision} ({state})"),
+        *(line for label in verdict.labels for line in _wrapped(label)),
         *_wrapped(verdict.sentence),
     ]
 
