@@ -1,7 +1,7 @@
 """A published row as a side of a comparison: one sealed run folder with the row itself, labelled as what it is.
 
-A row holds one value a metric and no launch of its own. It stands as one timed launch, so that it is judged as any other
-and is never enough to decide on: one launch a side, by its source's word, with all that the source does not tell.
+A row holds one value a metric and no launch of its own. It stands as one timed launch, so that it is judged as others
+are and is never enough to decide on: one launch a side, by its source's word, with all that the source does not tell.
 """
 
 from __future__ import annotations

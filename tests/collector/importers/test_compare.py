@@ -1,4 +1,4 @@
-"""Published rows as sides of a comparison: labelled, never a win, and not comparable where their steps do unequal work."""
+"""Published rows as sides of a comparison: labelled, never a win, not comparable where steps do unequal work."""
 
 from __future__ import annotations
 
