@@ -7,4 +7,7 @@ ADAPTER = "imported"
 HOST = "not told"
 """Stands for the host where the source does not name it."""
 CARD = "imported"
-"""Key of the card that says where a run comes from: `{format, source, files}`."""
+"""Key of the card that says where a run comes from: `{format, source, files}`.
+
+A published row adds `label`, `row`, `selected` where it is the best of several, and `problems`, {code: what}.
+"""

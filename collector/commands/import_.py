@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from collector.commands import import_launch
-from collector.importers import registry, work_file
+from collector.importers import compare_file, registry, row_launches, work_file
+from collector.importers.compare_file import Drafted
 from collector.importers.files import Files
 from collector.importers.interface import CollectionImporter, Facts
 from collector.importers.traces import TraceImporter
@@ -19,6 +20,7 @@ from ledger import public, workspace
 from ledger.errors import InputError
 from ledger.plain_text import neutral
 from ledger.public import LABEL, Collection
+from ledger.workspace import Workspace
 
 SHOWN = 5
 """Problems printed of each kind; `--format json` has all."""
@@ -31,6 +33,10 @@ class _Taken:
     collection: Collection
     file: Path | None = None
     new: bool = False
+    drafted: tuple[Drafted, ...] = ()
+    """Benchmarks of its rows."""
+    made: tuple[Path, ...] = ()
+    """Benchmark files and run folders that are new."""
 
 
 @click.command("import", short_help="Take over public results of others.")
@@ -39,6 +45,12 @@ class _Taken:
 @click.option("--dry-run", is_flag=True, help="Say what would be taken and what is missing; write nothing.")
 @click.option(
     "--work", type=click.Path(path_type=Path), metavar="FILE", help="What one step does in which rows (YAML)."
+)
+@click.option(
+    "--compare",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Rows that become stacks of benchmarks, such as compare.yaml.",
 )
 @click.option("--commit", metavar="TEXT", help="The commit of the source that the files are from.")
 @click.option("--source-version", metavar="TEXT", help="The version of the source that the files are from.")
@@ -54,6 +66,7 @@ def command(
     paths: tuple[Path, ...],
     dry_run: bool,
     work: Path | None,
+    compare: Path | None,
     commit: str | None,
     source_version: str | None,
     licence: str | None,
@@ -71,27 +84,32 @@ def command(
       work_per_step:
         - {rows: "*_titan_best/*", samples: 32, tokens: 32768, source: "its launch script"}
 
+    With --compare rows become stacks of benchmarks: a benchmark file and run folders, each labelled, never a win.
+
     Traces of one launch, one PATH a rank, become a run folder instead: evidence of a stack with `adapter: imported`.
 
     \b
     Example:
       stackproof import auto ccl-bench --dry-run
       stackproof import ccl-bench ccl-bench --commit 1f00d5e --licence Apache-2.0
+      stackproof import ccl-bench ccl-bench --compare compare.yaml --work work.yaml
       stackproof import trace rank-0.json.gz --benchmark loaders --stack workers-0 --source "Kineto samples (BSD-3)"
     """
     if _is_launch(format_name, paths):
-        _refuse("trace", work=work)
+        _refuse("trace", work=work, compare=compare)
         options = import_launch.Options(**launch, version=source_version, commit=commit, licence=licence)
         for line in import_launch.run(paths, options, dry_run=dry_run, as_json=style == "json"):
             click.echo(neutral(line))
         return
     _refuse("public results", **launch)
-    target = workspace.find().root / public.FOLDER if not dry_run else None
+    here = workspace.find() if not dry_run else None
     stated, files = work_file.read(work) if work else ((), None)
     facts = Facts(source_version, commit, licence, stated, (files,) if files else ())
     taken = [_read(format_name, path, facts) for path in paths]
-    if target is not None:
-        taken = [_store(each, target) for each in taken]
+    if compare is not None:
+        taken = [replace(each, drafted=tuple(compare_file.read(compare, each.collection))) for each in taken]
+    if here is not None:
+        taken = [_store(each, here) for each in taken]
     if style == "json":
         click.echo(json.dumps([_summary(each) for each in taken], indent=1))
         return
@@ -125,9 +143,10 @@ def _read(format_name: str, path: Path, facts: Facts) -> _Taken:
     return _Taken(path, why, importer.read(Files(path), facts))
 
 
-def _store(taken: _Taken, target: Path) -> _Taken:
-    file, new = public.write(taken.collection, target)
-    return _Taken(taken.path, taken.why, taken.collection, file, new)
+def _store(taken: _Taken, here: Workspace) -> _Taken:
+    file, new = public.write(taken.collection, here.root / public.FOLDER)
+    made = [each for drafted in taken.drafted for each in row_launches.write(here, drafted, taken.collection)]
+    return replace(taken, file=file, new=new, made=tuple(path for path, is_new in made if is_new))
 
 
 def _summary(taken: _Taken) -> dict[str, Any]:
@@ -140,6 +159,11 @@ def _summary(taken: _Taken) -> dict[str, Any]:
         "digest": collection.digest,
         "file": str(taken.file) if taken.file else None,
         "new": taken.new if taken.file else None,
+        "benchmarks": {
+            each.file.benchmark.name: {stack: chosen.row.id for stack, chosen in each.rows.items()}
+            for each in taken.drafted
+        },
+        "made": [str(path) for path in taken.made],
         "files": len(collection.origin.files),
         "rows": len(collection.rows),
         "states": dict(Counter(row.state for row in collection.rows)),
@@ -181,6 +205,13 @@ def _lines(taken: _Taken, dry_run: bool) -> list[str]:
     for topic, count in summary["shows"].items():
         lines.append(f"  {topic.replace('_', ' '):<36} {count:>6} of {summary['rows']} rows can show it")
     lines += _problem_lines(summary["problems"])
+    for name, rows in summary["benchmarks"].items():
+        lines.append(f"  benchmark {name}:")
+        lines += [f"    {stack}: {row}" for stack, row in rows.items()]
+    if taken.made:
+        lines.append(
+            f"  {len(taken.made)} benchmark files and run folders are new; `stackproof build` writes their pages"
+        )
     if dry_run:
         lines.append("  nothing written: this was a dry run")
     elif taken.new:

@@ -7,8 +7,6 @@ launch (the card, where and when it ran) is said by who imports it, and is label
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,25 +14,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from collector import batch, incoming, jobs, plan, trial
-from collector.claims import Claims
-from collector.engines.interface import Exit
-from collector.engines.local import LocalEngine
+from collector import batch
+from collector.importers import launches
 from collector.importers.interface import SURE, Importer, Match
-from collector.incoming import Workbench
-from collector.interrupts import Interrupts
-from collector.settled import SealedRuns
+from collector.importers.launches import Launch
 from collector.stacks.command_output import ENDINGS
-from collector.stacks.imported import FILE
-from collector.stacks.interface import Trial
-from collector.stacks.registry import ADAPTERS
 from ledger import imported
 from ledger.benchmark import BenchmarkFile
 from ledger.canonical import digest, file_digest
-from ledger.durable import storage_errors
 from ledger.errors import InputError
-from ledger.run import Role, Run, trial_key
-from ledger.secrets import Redactor
+from ledger.run import Role
 from ledger.traces import read
 from ledger.traces.reading import format_of
 from ledger.traces.source import Source
@@ -102,49 +91,8 @@ class TraceImporter(Importer):
 
 def look(file: BenchmarkFile, stack: str, paths: Sequence[Path]) -> tuple[TraceFile, ...]:
     """What `import_launch` would seal of these files; nothing is written. Raises InputError as that does."""
-    _check_stack(file, stack)
+    launches.check_stack(file, stack)
     return _trace_files(paths)
-
-
-@dataclass(frozen=True)
-class _Import:
-    """One launch about to be sealed."""
-
-    file: BenchmarkFile
-    told: Told
-    files: tuple[TraceFile, ...]
-
-    @property
-    def content(self) -> list[str]:
-        """What tells one imported launch from another."""
-        return sorted(each.sha256 for each in self.files)
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """The content of `collector.stacks.imported.FILE`."""
-        files = [
-            {"name": each.path.name, "sha256": each.sha256, "bytes": each.path.stat().st_size, "as": each.name}
-            for each in self.files
-        ]
-        return {"format": FORMAT, "source": self.told.source, "files": files, "card": dict(self.told.card)}
-
-    @property
-    def environment(self) -> dict[str, Any]:
-        """environment.json: nothing of this machine, which did not run it."""
-        devices = list(dict.fromkeys(name for each in self.files for name in each.devices))
-        absent = {"environment": f"imported: what it ran on is known from its source alone ({self.told.source})"}
-        hardware = {"traced_devices": devices} if devices else {}
-        return {"packages": {}, "hardware": {}, **hardware, "host": self.told.host, "absent": absent}
-
-    @property
-    def times(self) -> tuple[datetime, datetime, bool]:
-        """Start, end, and whether the start is known."""
-        first, last = min(each.start_ns for each in self.files), max(each.end_ns for each in self.files)
-        lasted = (last - first) / 1e9
-        now = datetime.now(UTC)
-        known = self.told.started or (_moment(first) if EPOCH_FROM <= first <= now.timestamp() * 1e9 else None)
-        start = known or now
-        return start, datetime.fromtimestamp(start.timestamp() + lasted, UTC), known is not None
 
 
 def import_launch(
@@ -160,43 +108,13 @@ def import_launch(
     Importing the same files again gives the run that holds them. Raises InputError for a stack that is not declared
     as imported, a file that is no trace and a role that a trace cannot show, StorageError when the disk refuses.
     """
-    _check_stack(file, stack)
+    launches.check_stack(file, stack)
     _check_card(told.card)
     if role not in ROLES:
         what = f"a trace holds profiled steps, which are no {role} launch"
         raise InputError(what, where=str(file.source.path), todo=f"import it as {Role.PROFILED}")
     batch.check_evidence_folder(workspace.evidence, file.benchmark.name, write=True)
-    found = _Import(file, told, _trace_files(paths))
-    sealed = SealedRuns(workspace.evidence, file.benchmark.name)
-    sealed.refresh()
-    before = _imported_before(workspace, sealed, stack, role, found)
-    if before is not None:
-        return before, False
-    job = jobs.make_job(file, stack, workspace.root)
-    repeat = 1 + max((run.repeat for run in sealed.all() if (run.stack, run.role) == (stack, role)), default=0)
-    key = trial_key(
-        benchmark=file.benchmark.name,
-        workload=file.benchmark.workload.model_dump(mode="json"),
-        digests={"imported": digest(found.content)},
-        stack=stack,
-        settings=job.settings,
-        environment_digest=_environment_digest(found),
-        role=role.value,
-        repeat=repeat,
-    )
-    named = (job.benchmark, stack, job.settings, workspace.root)
-    return _seal(workspace, found, Trial(*named, role, repeat, key, beside=job.beside)), True
-
-
-def _check_stack(file: BenchmarkFile, stack: str) -> None:
-    declared = file.benchmark.stacks.get(stack)
-    if declared is None:
-        known = ", ".join(file.benchmark.stacks)
-        raise InputError(f"no stack {stack!r}", where=str(file.source.path), todo=f"use one of: {known}")
-    if declared.adapter != imported.ADAPTER:
-        what = f"{declared.adapter!r} launches this stack, and results from elsewhere are no launches of it"
-        todo = f"declare a stack with `adapter: {imported.ADAPTER}` for them"
-        raise file.error(("stacks", stack, "adapter"), what, todo)
+    return launches.seal(workspace, _launch(file, stack, role, told, _trace_files(paths)))
 
 
 def _check_card(card: Mapping[str, Any]) -> None:
@@ -232,97 +150,53 @@ def _trace_files(paths: Sequence[Path]) -> tuple[TraceFile, ...]:
     return tuple(found.values())
 
 
-def _imported_before(workspace: Workspace, sealed: SealedRuns, stack: str, role: Role, found: _Import) -> Path | None:
-    """The run that holds the same files already, as they were before anything in them was redacted."""
-    for runs in sealed.by_trial():
-        for run_id, run in runs:
-            folder = workspace.evidence / run.benchmark.name / run.date / f"{run.stack}-{run_id}"
-            if (run.stack, run.role, run.adapter) == (stack, role, imported.ADAPTER) and (folder / FILE).is_file():
-                files = json.loads((folder / FILE).read_bytes())["files"]
-                if sorted(each["sha256"] for each in files) == found.content:
-                    return folder
-    return None
-
-
-def _environment_digest(found: _Import) -> str:
-    """Of what is known of the machine: launches on one are repeats of each other."""
-    hardware = found.told.card.get("workload", {}).get("hardware")
-    return digest({"imported": found.environment.get("traced_devices"), "hardware": hardware})
-
-
-def _seal(workspace: Workspace, found: _Import, planned: Trial) -> Path:
-    """Plan one launch, fill a workbench with what was imported, and seal that as a trial's is."""
-    evidence, setting = workspace.evidence, _setting(workspace, found.file)
-    workbench = incoming.open_workbench(evidence, f"{planned.trial_key}-1")
-    try:
-        if not setting.claims.take(planned.trial_key, 1, workbench.token):
-            raise InputError("another process imports this launch", where=found.file.benchmark.name, todo="wait for it")
-        made = plan.Plan(setting.origin, planned.benchmark.workload_digest, (planned,), (), (), {})
-        batch_id, _ = plan.write_plan(made, evidence, trial.utc_now())
-        _fill(workbench, found)
-        done = Exit(0, None, timed_out=False, cancelled=False, strays=0)
-        draft = _draft(setting, found, planned, batch_id)
-        _, path = trial.finish(setting, ADAPTERS[imported.ADAPTER], planned, workbench, draft, done)
-    finally:
-        setting.claims.release(planned.trial_key, 1, workbench.token)
-        workbench.discard()
-    return path
-
-
-def _setting(workspace: Workspace, file: BenchmarkFile) -> trial.Setting:
-    return trial.Setting(
-        workspace=workspace.root,
-        evidence=workspace.evidence,
-        benchmark_text=file.source.text,
-        origin=batch.origin_of(file),
-        batch="",
-        engine=LocalEngine(),
-        claims=Claims(workspace.evidence, lambda token: incoming.is_alive(workspace.evidence, token)),
-        redactor=Redactor(os.environ),
-        interrupts=Interrupts(),
-        say=lambda _: None,
-    )
-
-
-def _fill(workbench: Workbench, found: _Import) -> None:
-    """What is known before the run is sealed, and the traces where an adapter looks for them."""
-    run, out = workbench.run, workbench.out / "traces"
-    with storage_errors(run):
-        for folder in (run / "launch", run / "samples", run / "logs", out):
-            folder.mkdir()
-        (run / "benchmark.yaml").write_bytes(found.file.source.text.encode())
-        for path, content in ((run / "environment.json", found.environment), (run / FILE, found.record)):
-            path.write_text(json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n")
-        for each in found.files:
-            shutil.copyfile(each.path, out / each.name)
-
-
-def _draft(setting: trial.Setting, found: _Import, planned: Trial, batch_id: str) -> Run:
-    start, end, known = found.times
-    return Run(
-        benchmark=setting.origin,
-        stack=planned.stack_name,
-        adapter=imported.ADAPTER,
-        settings=planned.settings,
-        role=planned.role,
-        repeat=planned.repeat,
-        attempt=1,
-        trial_key=planned.trial_key,
-        workload_digest=planned.benchmark.workload_digest,
-        environment_digest=_environment_digest(found),
-        batch=batch_id,
-        launch_order=1,
-        started_at=_text(start),
-        ended_at=_text(end),
-        host=found.told.host,
-        outcome=trial.UNSEEN,
+def _launch(file: BenchmarkFile, stack: str, role: Role, told: Told, files: Sequence[TraceFile]) -> Launch:
+    start, end, known = _times(told, files)
+    devices = list(dict.fromkeys(name for each in files for name in each.devices))
+    hardware = told.card.get("workload", {}).get("hardware")
+    return Launch(
+        file=file,
+        stack=stack,
+        role=role,
+        record=_record(told, files),
+        environment=_environment(told, devices),
+        environment_digest=digest({"imported": devices or None, "hardware": hardware}),
+        started=start,
+        ended=end,
         absent={**_ABSENT, **({} if known else {"started_at": _NO_TIME})},
+        fill=lambda out: _copy(files, out / "traces"),
+        host=told.host,
     )
+
+
+def _record(told: Told, files: Sequence[TraceFile]) -> dict[str, Any]:
+    found = [
+        {"name": each.path.name, "sha256": each.sha256, "bytes": each.path.stat().st_size, "as": each.name}
+        for each in files
+    ]
+    return {"format": FORMAT, "source": told.source, "files": found, "card": dict(told.card)}
+
+
+def _environment(told: Told, devices: Sequence[str]) -> dict[str, Any]:
+    absent = {"environment": f"imported: what it ran on is known from its source alone ({told.source})"}
+    hardware = {"traced_devices": list(devices)} if devices else {}
+    return {"packages": {}, "hardware": {}, **hardware, "host": told.host, "absent": absent}
+
+
+def _times(told: Told, files: Sequence[TraceFile]) -> tuple[datetime, datetime, bool]:
+    """Start, end, and whether the start is known."""
+    first, last = min(each.start_ns for each in files), max(each.end_ns for each in files)
+    now = datetime.now(UTC)
+    known = told.started or (_moment(first) if EPOCH_FROM <= first <= now.timestamp() * 1e9 else None)
+    start = known or now
+    return start, datetime.fromtimestamp(start.timestamp() + (last - first) / 1e9, UTC), known is not None
+
+
+def _copy(files: Sequence[TraceFile], target: Path) -> None:
+    target.mkdir()
+    for each in files:
+        shutil.copyfile(each.path, target / each.name)
 
 
 def _moment(nanoseconds: int) -> datetime:
     return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
-
-
-def _text(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

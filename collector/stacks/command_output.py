@@ -28,7 +28,7 @@ def collect(out: Path, run: Path) -> Observed:
     problems = [_samples(out / name, run, schema) for name, schema in SAMPLES.items()]
     if (out / "summary.json").is_file():
         problems.append(training_output.collect_summary(out, run, absent))
-    problems += [*_outputs(out, run), keep_traces(out / "traces", run)]
+    problems += [*keep_outputs(out, run), keep_traces(out / "traces", run)]
     found = [problem for problem in problems if problem]
     wrote = any(each.is_file() for each in out.rglob("*")) or _printed(run)
     return Observed(complete=not found, detail="; ".join(found) or None, absent=absent, anything=wrote)
@@ -59,7 +59,7 @@ def _row(line: bytes, schema: pa.Schema) -> dict[str, Any] | None:
     return dict(row)
 
 
-def _outputs(out: Path, run: Path) -> list[str]:
+def keep_outputs(out: Path, run: Path) -> list[str]:
     """Keep the files that metrics are read from; what is wrong, a line each."""
     problems = []
     for name in dict.fromkeys(name for metric in declared.of_folder(run) for name in metric.inputs):

@@ -13,7 +13,8 @@ from ledger.metrics.registry import EVERY_KIND
 from ledger.run import Role
 
 FILE = "launch/import.json"
-"""What was imported: `{format, source, files: [{name, sha256, bytes}], card}`, written before the run is sealed."""
+"""What was imported: `{format, source, files: [{name, sha256, bytes}], card}`, written before the run is sealed. What a
+format adds stands on the card too."""
 INSTALL = "import its results, or give it an adapter that launches it"
 
 
@@ -44,15 +45,16 @@ class ImportedAdapter(Adapter):
         """There is no script: the importer writes what was imported."""
 
     def collect(self, trial: Trial, out: Path, run: Path) -> Observed:  # noqa: ARG002 (every import alike)
-        """The traces."""
-        problem = command_output.keep_traces(out / "traces", run)
-        return Observed(complete=problem is None, detail=problem)
+        """The traces, and the files that the benchmark's own metrics are read from."""
+        found = [*command_output.keep_outputs(out, run), command_output.keep_traces(out / "traces", run)]
+        problems = [each for each in found if each]
+        return Observed(complete=not problems, detail="; ".join(problems) or None)
 
     def card(self, trial: Trial, run: Path) -> dict[str, Any]:
         """What the importer was told, labelled with its source."""
         told = json.loads((run / FILE).read_bytes())
         given = dict(told["card"])
         executor = {"framework": {"name": trial.stack_name, "settings": trial.settings}}
-        source = {name: told[name] for name in ("format", "source")}
+        source = {name: told[name] for name in told if name not in {"card", "files"}}
         source["files"] = [f"{each['name']} sha256:{each['sha256']}" for each in told["files"]]
         return {"Model-executor": executor, "metric_source": {"traces": ["json"]}, **given, imported.CARD: source}

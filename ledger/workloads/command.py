@@ -20,6 +20,8 @@ def _a_name(path: str) -> str:
 
 
 METRIC = r"^[a-z][a-z0-9_]{0,62}$"
+SOURCED = r"^[a-z][a-z0-9_]{0,62}(@[a-z0-9][a-z0-9-]{0,30})?$"
+"""`NAME@SOURCE` is what a source calls NAME, by its own definition."""
 
 
 class Extract(Part):
@@ -48,7 +50,7 @@ class Extract(Part):
         return self
 
 
-MetricName = Annotated[str, Field(pattern=METRIC)]
+MetricName = Annotated[str, Field(pattern=SOURCED)]
 
 
 class DeclaredMetric(Part):

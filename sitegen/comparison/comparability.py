@@ -52,7 +52,7 @@ class FieldTable:
 
     def with_held(self, fields: tuple[str, ...]) -> FieldTable:
         """The table with more fields that must be the same."""
-        return replace(self, held={**self.held, **{name: self.held.get(name, _title(name)) for name in fields}})
+        return replace(self, held={**self.held, **{name: self.held.get(name) or _title(name) for name in fields}})
 
     def treatment(self, field: str) -> Treatment | None:
         """How a field takes part; None for one that says nothing about a side."""
@@ -103,9 +103,17 @@ def differences_first(lines: Iterable[FieldComparison]) -> tuple[FieldComparison
     return tuple(sorted(listed, key=lambda line: rank[line.treatment, line.sameness]))
 
 
+@cache
+def _titles() -> dict[str, str]:
+    """{field: what sentences call it}, over all kinds of work."""
+    text = resources.files("sitegen.comparison").joinpath("fields.yaml").read_text(encoding="utf-8")
+    parts = yaml.safe_load(text).values()
+    return {entry["field"]: entry["title"] for part in parts for entry in part.get("held", ())}
+
+
 def _title(field: str) -> str:
-    """What sentences call a field that the table does not know: its last part."""
-    return field.rsplit(".", 1)[-1].replace("_", " ")
+    """What sentences call a field that is held by request: its name for another kind of work, else its last part."""
+    return _titles().get(field) or field.rsplit(".", 1)[-1].replace("_", " ")
 
 
 def _witnesses(side: Side) -> Sequence[TrialRun]:

@@ -67,6 +67,51 @@ def downgrades(case: Case) -> tuple[Note, ...]:
     return (*(note for rule in _RULES if (note := rule(case))), *_treatments(case), *_changed(case))
 
 
+def unobserved(selection: Selection) -> dict[str, str]:
+    """{run id: what its source says was not seen of what the row is named for}."""
+    field = f"card.{imported.CARD}.problems.treatment_not_observed"
+    return {
+        run.run_id: f"{run.stack}: {run.fields[field]}"
+        for side in selection.sides
+        for run in (*side.timed, *side.profiled)
+        if field in run.fields
+    }
+
+
+def labels(runs: Iterable[TrialRun]) -> tuple[str, ...]:
+    """What published rows among the runs are labelled with."""
+    found = (run.fields.get(f"card.{imported.CARD}.label") for run in runs)
+    return tuple(dict.fromkeys(each for each in found if each))
+
+
+def _best_of_search(case: Case) -> Note | None:
+    """A search's best is chosen for its luck too, and was not launched again."""
+    field = f"card.{imported.CARD}.selected"
+    runs = [run for run in case.timed if field in run.fields]
+    if not runs:
+        return None
+    said = "; ".join(f"{run.stack} is {run.fields[field]}" for run in runs)
+    text = f"{said}: the best of a search looks better than it is, and was not launched again"
+    return Note("best_of_search", text, _ids(runs))
+
+
+def _contradictions(case: Case) -> Note | None:
+    """What a source says of a row that does not fit together."""
+    start = f"card.{imported.CARD}.problems."
+    said = {
+        run.run_id: [
+            f"{run.stack}: {run.fields[name]}"
+            for name in sorted(run.fields)
+            if name.startswith(start) and not name.endswith(".treatment_not_observed")
+        ]
+        for run in case.timed
+    }
+    texts = [text for each in said.values() for text in each]
+    if not texts:
+        return None
+    return Note("source_inconsistent", "; ".join(texts), tuple(run for run, each in said.items() if each))
+
+
 def _ids(runs: Iterable[TrialRun]) -> tuple[str, ...]:
     return tuple(run.run_id for run in runs)
 
@@ -243,6 +288,8 @@ _RULES: tuple[Callable[[Case], Note | None], ...] = (
     _failed_launches,
     _traces_alone,
     _imported,
+    _best_of_search,
+    _contradictions,
     _one_node,
     _order,
     _more_than_declared,

@@ -32,6 +32,7 @@ from sitegen.comparison import (
     transfer,
     treatments,
     tuning,
+    unequal_work,
 )
 from sitegen.comparison.claims.facts import Facts
 from sitegen.comparison.evidence import Evidence, TrialRun, load
@@ -106,10 +107,12 @@ def judge_evidence(
     limits = envelope.check_limits(selection, benchmark)
     seeing = treatments.observe(selection, (benchmark, now), known.libraries)
     fields = comparability.differences_first((*treatments.lines(selection, seeing), *fields))
-    unobserved = tuple(each.text() for each in seeing if each.observed is False)
+    stated = downgrades.unobserved(selection)
+    unobserved = (*(each.text() for each in seeing if each.observed is False), *stated.values())
     outcome = decision.withheld(
         decision.decide(selection, found, limits, fields, threshold, differ or wrong_way), bool(unobserved)
     )
+    throughput = unequal_work.work_done(selection, objective.metric, fields)
     tested = interventions.predictions(
         known,
         now,
@@ -142,6 +145,7 @@ def judge_evidence(
             treatments=seeing,
             undeclared=declared.unreadable,
             unequal_tuning=effort,
+            unobserved=stated,
         )
     )
     order = effect.launch_order(*(side.of(Role.TIMED) for side in selection.sides))
@@ -154,7 +158,18 @@ def judge_evidence(
         candidate=comparison.candidate,
         decision=outcome.decision,
         winner=outcome.winner,
-        sentence=sentence(selection, benchmark, outcome, found, limits, fields, threshold, wrong_way, unobserved),
+        sentence=sentence(
+            selection,
+            benchmark,
+            outcome,
+            found,
+            limits,
+            fields,
+            threshold,
+            wrong_way,
+            unobserved,
+            throughput,
+        ),
         readiness=ready,
         downgrades=downgrades.downgrades(case),
         declared=declaration.declared(declared, selection.profile),
@@ -175,6 +190,8 @@ def judge_evidence(
             known, benchmark, (comparison.baseline, comparison.candidate), selection.workload_digest
         ),
         flips=finding.find(selection, benchmark, found, threshold),
+        work_done=throughput,
+        labels=downgrades.labels(cited),
         operations=operations.align(selection, folder),
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ledger.benchmark import Benchmark, BenchmarkFile, Comparison
-from sitegen.comparison import envelope, transfer, tuning
+from sitegen.comparison import envelope, transfer, tuning, unequal_work
 from sitegen.comparison.evidence import Evidence
 from sitegen.comparison.meaning import metric_of
 from sitegen.comparison.selection import Selection, Side, select
@@ -83,6 +83,8 @@ class Ranking:
     places: tuple[Place, ...]
     transfer: Transfer | None = None
     """Each searched stack with the best settings of each; None where nothing of that was launched."""
+    unordered: str | None = None
+    """Why the stacks stand in the file's order, and not by the objective."""
 
     def front(self, first: str, second: str) -> tuple[str, ...]:
         """Stacks that hold the envelope and that no other such stack beats in one metric without losing in the other.
@@ -105,7 +107,8 @@ def _beaten(point: tuple[float, float], others: Iterable[tuple[float, float]]) -
 def rank(known: Evidence, file: BenchmarkFile) -> Ranking:
     """The ranking of what a benchmark file declares."""
     benchmark = file.benchmark
-    places = [_place(known, file, stack) for stack in benchmark.stacks]
+    sides = {stack: _side(known, file, stack) for stack in benchmark.stacks}
+    places = [_place(selection, file, stack) for stack, selection in sides.items()]
     columns = tuple(_columns(benchmark, places))
     objective = benchmark.envelope.objective
     order = {Standing.HOLDS: 0, Standing.UNKNOWN: 1, Standing.FAILS: 2}
@@ -116,13 +119,18 @@ def rank(known: Evidence, file: BenchmarkFile) -> Ranking:
         return order[place.standing], cell is None, sign * cell.value if cell else 0.0, place.stack
 
     moved = transfer.matrix(known, benchmark, tuple(benchmark.stacks), benchmark.workload_digest)
-    ordered = tuple(sorted(places, key=key))
-    return Ranking(benchmark.name, benchmark.question, objective.metric, columns, ordered, moved)
+    unordered = unequal_work.unordered(objective.metric, [selection.baseline for selection in sides.values()])
+    ordered = tuple(places if unordered else sorted(places, key=key))
+    return Ranking(benchmark.name, benchmark.question, objective.metric, columns, ordered, moved, unordered)
 
 
-def _place(known: Evidence, file: BenchmarkFile, stack: str) -> Place:
+def _side(known: Evidence, file: BenchmarkFile, stack: str) -> Selection:
+    """One stack as both sides of a comparison."""
     pair = Comparison.model_validate({"baseline": stack, "candidate": stack, "threshold": 0.05})
-    selection = select(known, file, pair)
+    return select(known, file, pair)
+
+
+def _place(selection: Selection, file: BenchmarkFile, stack: str) -> Place:
     side, benchmark = selection.baseline, file.benchmark
     checks = tuple(envelope.check_limits(selection, benchmark)[::2])  # each is there twice: the pair is one stack
     cells = {name: cell for name in _wanted(benchmark) if (cell := _cell(selection, side, name)) is not None}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from ledger.benchmark import Benchmark
 from ledger.run import Role
@@ -15,6 +15,7 @@ from sitegen.comparison.next_run import Planner, is_imported
 from sitegen.comparison.selection import Selection
 from sitegen.comparison.sentence import judged_text, prediction_text, wrong_way_text
 from sitegen.comparison.treatments import Seeing
+from sitegen.comparison.unequal_work import WORK
 from sitegen.comparison.verdict import (
     Accounting,
     Count,
@@ -57,6 +58,8 @@ class Findings:
     """Evidence that is not what was sealed."""
     treatments: tuple[Seeing, ...] = ()
     """What each side is said to run with, and whether its traces show it."""
+    unobserved: Mapping[str, str] = field(default_factory=dict)
+    """{run id: what its source says was not seen of what it is named for}."""
     undeclared: str | None = None
     """Why it cannot be read what was declared before the launches."""
     unequal_tuning: str | None = None
@@ -111,15 +114,17 @@ def _launch_again(findings: Findings, which: str) -> str:
 
 
 def _held(findings: Findings) -> Iterable[Gap]:
-    for field in findings.fields:
-        name = field.title or field.field
-        if is_unequal(field):
-            text = f"{name} differs: {field.baseline} against {field.candidate}"
+    for each in findings.fields:
+        name = each.title or each.field
+        if is_unequal(each):
+            unequal = each.field.startswith(WORK)
+            text = f"{name} differs: {each.baseline} against {each.candidate}"
             step = f"make the {name} the same on both sides; " + _launch_again(findings, "the launches that differ")
-            yield Gap(Note("held_field_differs", text), step=step)
+            code = "unequal_work" if unequal else "held_field_differs"
+            yield Gap(Note(code, f"unequal work: {text}" if unequal else text), step=step)
     unknown = [f for f in findings.fields if f.treatment is Treatment.HELD and f.sameness is Sameness.UNKNOWN]
     if unknown and (findings.accounting.within_traces or all(side.timed for side in findings.selection.sides)):
-        names = ", ".join(field.title or field.field for field in unknown)
+        names = ", ".join(each.title or each.field for each in unknown)
         step = f"have {names} recorded; " + _launch_again(findings, "the launches that lack it")
         yield Gap(Note("held_field_unknown", f"not known on both sides: {names}"), step=step)
 
@@ -137,12 +142,21 @@ def _imported(findings: Findings) -> Iterable[Gap]:
     """Nothing that this workspace could launch adds to a stack that is imported."""
     stacks = findings.benchmark.stacks
     sides = [side for side in findings.selection.sides if is_imported(stacks.get(side.stack))]
-    if sides and not all(side.timed for side in findings.selection.sides):
+    if sides:
         names = " and ".join(side.stack for side in sides)
-        runs = tuple(run.run_id for side in sides for run in side.profiled)
-        text = f"nothing here launches {names}: what is known comes from elsewhere, and holds no timed launch"
+        runs = tuple(run.run_id for side in sides for run in (*side.timed, *side.profiled))
+        timed = all(side.timed for side in findings.selection.sides)
+        text = f"nothing here launches {names}: what is known comes from elsewhere"
+        text += "" if timed else ", and holds no timed launch"
         step = f"give {names} an adapter that can be launched here, then run `{findings.runs.plain}`"
         yield Gap(Note("imported", text, runs), step=step)
+
+
+def _unobserved(findings: Findings) -> Iterable[Gap]:
+    """A side of which its source itself says that it did not run with what it is named for."""
+    for run, said in findings.unobserved.items():
+        step = "name a row that ran with what is compared"
+        yield Gap(Note("treatment_not_observed", said, (run,)), step=step)
 
 
 def _launches(findings: Findings) -> Iterable[Gap]:
@@ -338,6 +352,7 @@ _RULES: tuple[Callable[[Findings], Iterable[Gap]], ...] = (
     _wrong_way,
     _excluded,
     _imported,
+    _unobserved,
     _held,
     _treatments,
     _definitions,

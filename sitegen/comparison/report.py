@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import re
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from sitegen import format
 from sitegen.comparison import flips_report, operation_rows
+from sitegen.comparison.layout import INDENT, command_lines, heading, table, width, wrapped
 from sitegen.comparison.sentence import judged_text, prediction_text, ratio_text
 from sitegen.comparison.tuning_text import matrix_rows, path_lines
 from sitegen.comparison.verdict import Accounting, Decision, FieldComparison, Note, Sameness, Verdict
 
 SCHEMA = 1
 """Of the JSON; fields are only added within one number."""
-WIDTH = 80
-NARROWEST = 20
-"""Below this, text is wider than the terminal."""
-INDENT = "  "
 CANCELLING = 1.5
 """Movement of the parts over the difference, from which it is said that they cancel."""
-NO_BREAK = "\N{NO-BREAK SPACE}"
-_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµn]?s|[KMGT]iB|B|nats|min|h)\b|%)")
-LEAST_CELL = 10
-"""A cell is cut down to this; where a row is too wide still, it is written as text."""
 
 
 def to_json(verdicts: Sequence[Verdict]) -> dict[str, Any]:
@@ -63,12 +53,6 @@ def _verdict_json(verdict: Verdict) -> dict[str, Any]:
     return data
 
 
-def width() -> int:
-    """Columns to write in: COLUMNS, as terminals and people set it, and at most 80."""
-    said = os.environ.get("COLUMNS", "")
-    return max(NARROWEST, min(WIDTH, int(said))) if said.isdecimal() and int(said) else WIDTH
-
-
 def to_text(verdict: Verdict) -> str:
     """The whole verdict: what was decided first, then what it rests on, then the next run to make."""
     sections = [
@@ -91,12 +75,7 @@ def to_text(verdict: Verdict) -> str:
         _notes("Left out", verdict.left_out),
         _next(verdict),
     ]
-    return "\n\n".join("\n".join(_heading(section[0]) + section[1:]) for section in sections if section)
-
-
-def _heading(text: str) -> list[str]:
-    """A section's first line, which is not indented, broken where it is too long."""
-    return textwrap.wrap(text, width(), break_on_hyphens=False)
+    return "\n\n".join("\n".join(heading(section[0]) + section[1:]) for section in sections if section)
 
 
 def _head(verdict: Verdict) -> list[str]:
@@ -106,8 +85,9 @@ def _head(verdict: Verdict) -> list[str]:
     return [
         title,
         "=" * min(len(title), width()),
-        *_wrapped(f"Verdict: {decision} ({state})"),
-        *_wrapped(verdict.sentence),
+        *wrapped(f"Verdict: {decision} ({state})"),
+        *(line for label in verdict.labels for line in wrapped(label)),
+        *wrapped(verdict.sentence),
     ]
 
 
@@ -118,7 +98,7 @@ def _readiness(verdict: Verdict) -> list[str]:
 
 
 def _notes(title: str, notes: Iterable[Note]) -> list[str]:
-    lines = [line for note in notes for line in _wrapped(f"{note.code}: {note.text}", "- ")]
+    lines = [line for note in notes for line in wrapped(f"{note.code}: {note.text}", "- ")]
     return [title, *lines] if lines else []
 
 
@@ -134,14 +114,14 @@ def _effect(verdict: Verdict) -> list[str]:
             (verdict.candidate, effect.candidate, effect.candidate_launches),
         )
     ]
-    lines += _table(rows, "lrl")
+    lines += table(rows, "lrl")
     if effect.ratio is not None:
         found = ratio_text(effect, verdict.candidate, verdict.baseline)
-        lines += _wrapped(f"{found}; threshold {format.share(verdict.declared.threshold)}")
-    lines += _wrapped(f"no interval: {effect.absent}" if effect.absent else effect.method)
-    lines += _wrapped(said) if (said := judged_text(effect)) else []
+        lines += wrapped(f"{found}; threshold {format.share(verdict.declared.threshold)}")
+    lines += wrapped(f"no interval: {effect.absent}" if effect.absent else effect.method)
+    lines += wrapped(said) if (said := judged_text(effect)) else []
     shown = [f"{each.stack} {_launch(each.value, effect.unit, each.reason)}" for each in verdict.launches]
-    return lines + (_wrapped(f"launches in order: {', '.join(shown)}") if shown else [])
+    return lines + (wrapped(f"launches in order: {', '.join(shown)}") if shown else [])
 
 
 def _launch(value: float | None, unit: str, reason: str | None) -> str:
@@ -162,15 +142,15 @@ def _envelope(verdict: Verdict) -> list[str]:
         )
         for check in verdict.limits
     ]
-    return ["Envelope", *_table(rows, "llrll")]
+    return ["Envelope", *table(rows, "llrll")]
 
 
 def _differences(verdict: Verdict) -> list[str]:
     apart = [field for field in verdict.fields if field.sameness is not Sameness.SAME]
     same = len(verdict.fields) - len(apart)
     rows = [("field", "", verdict.baseline, verdict.candidate)] + [_field_row(field) for field in apart]
-    table = _table(rows, "llll") if apart else _wrapped("none found")
-    return ["Differences", *table, *_wrapped(f"{format.count(same, 'field')} held or intended and the same")]
+    lines = table(rows, "llll") if apart else wrapped("none found")
+    return ["Differences", *lines, *wrapped(f"{format.count(same, 'field')} held or intended and the same")]
 
 
 def _field_row(field: FieldComparison) -> tuple[str, ...]:
@@ -205,7 +185,7 @@ def _time(verdict: Verdict) -> list[str]:
             rows.append((f"{INDENT}{title}", "", "", format.difference(amount, "s")))
         total = "Traced steps" if account.within_traces else "Timed launches"
         rows.append((total, "", "", format.difference(account.difference, "s")))
-        lines += _table(rows, "lrrr")
+        lines += table(rows, "lrrr")
     return lines + _closing(account)
 
 
@@ -215,9 +195,9 @@ def _operations(verdict: Verdict) -> list[str]:
         return []
     lines = ["The traced step by operation"]
     if found.absent:
-        return [*lines, *_wrapped(f"not known: {found.absent}")]
-    lines += _table(operation_rows.rows(found, verdict.baseline, verdict.candidate), "llrrr")
-    return [*lines, *_wrapped(operation_rows.alignment(found))]
+        return [*lines, *wrapped(f"not known: {found.absent}")]
+    lines += table(operation_rows.rows(found, verdict.baseline, verdict.candidate), "llrrr")
+    return [*lines, *wrapped(operation_rows.alignment(found))]
 
 
 def _cost(verdict: Verdict) -> list[str]:
@@ -236,15 +216,15 @@ def _cost(verdict: Verdict) -> list[str]:
     ]
     total = sum(each.contribution for each in factors)
     rows.append(("Cost per accepted result", "", "", format.difference(total, "money")))
-    return ["What an accepted result costs is made of (in the prices' currency)", *_table(rows, "lrrr")]
+    return ["What an accepted result costs is made of (in the prices' currency)", *table(rows, "lrrr")]
 
 
 def _claims(verdict: Verdict) -> list[str]:
     """Why: each claim, and what would refute it."""
     lines = ["Why (accounts for, not yet: causes)"] if verdict.claims else []
     for claim in verdict.claims:
-        lines += _wrapped(f"{'withdrawn, as a test refuted it: ' if claim.withdrawn else ''}{claim.text}", "- ")
-        lines += _wrapped(f"wrong if {claim.refuted_by}", "    ")
+        lines += wrapped(f"{'withdrawn, as a test refuted it: ' if claim.withdrawn else ''}{claim.text}", "- ")
+        lines += wrapped(f"wrong if {claim.refuted_by}", "    ")
     return lines
 
 
@@ -252,8 +232,8 @@ def _predictions(verdict: Verdict) -> list[str]:
     """Tests of claims: what was changed, what was predicted, what was seen."""
     lines = ["Tests of these claims"] if verdict.predictions else []
     for each in verdict.predictions:
-        lines += _wrapped(f"{each.name}, of {each.claim}: {each.stack} with {each.change}", "- ")
-        lines += _wrapped(prediction_text(each), "    ")
+        lines += wrapped(f"{each.name}, of {each.claim}: {each.stack} with {each.change}", "- ")
+        lines += wrapped(prediction_text(each), "    ")
     return lines
 
 
@@ -263,12 +243,12 @@ def _items(verdict: Verdict) -> list[str]:
         return []
     shared = found.both + found.neither + found.only_baseline + found.only_candidate
     lines = [f"Item by item ({format.count(shared, 'item')} on both sides)"]
-    lines += _wrapped(
+    lines += wrapped(
         f"accepted of both {found.both}, of {verdict.baseline} alone {found.only_baseline}, of {verdict.candidate} "
         f"alone {found.only_candidate}, of neither {found.neither}; McNemar's exact p {format.number(found.p_value)}"
     )
     if found.alone:
-        lines += _wrapped(f"{format.count(found.alone, 'item')} of one side only, left out")
+        lines += wrapped(f"{format.count(found.alone, 'item')} of one side only, left out")
     return lines
 
 
@@ -277,20 +257,20 @@ def _flips(verdict: Verdict) -> list[str]:
     lines = ["Where it flips"]
     for each in flips_report.flips(verdict):
         if isinstance(each, str):
-            lines += _wrapped(each, "- ")
+            lines += wrapped(each, "- ")
         else:
-            lines += _table(each.rows, "l" + "r" * (len(each.rows[0]) - 1))
+            lines += table(each.rows, "l" + "r" * (len(each.rows[0]) - 1))
     return lines
 
 
 def _tuning(verdict: Verdict) -> list[str]:
-    lines = [line for path in verdict.tuning for bullet, text in path_lines(path) for line in _wrapped(text, bullet)]
+    lines = [line for path in verdict.tuning for bullet, text in path_lines(path) for line in wrapped(text, bullet)]
     return ["How the settings were found (the search chooses, timed launches decide)", *lines] if lines else []
 
 
 def _transfer(verdict: Verdict) -> list[str]:
     moved = verdict.transfer
-    return ["One side's best settings on the other", *_table(matrix_rows(moved), "llrlr")] if moved else []
+    return ["One side's best settings on the other", *table(matrix_rows(moved), "llrlr")] if moved else []
 
 
 def residual_parts(account: Accounting) -> list[tuple[str, float]]:
@@ -323,7 +303,7 @@ def _closing(account: Accounting) -> list[str]:
             if account.overhead_basis[stack] == basis
         ]
         said.append(f"profiler overhead: {', '.join(costs)} (against the {basis})")
-    return [line for each in said for line in _wrapped(each)]
+    return [line for each in said for line in wrapped(each)]
 
 
 def _trials(verdict: Verdict) -> list[str]:
@@ -336,64 +316,15 @@ def _trials(verdict: Verdict) -> list[str]:
         )
         for each in verdict.counts
     ]
-    lines = ["Trials", *(_table(rows, "llrrrrr") if verdict.counts else _wrapped("none planned, none run"))]
+    lines = ["Trials", *(table(rows, "llrrrrr") if verdict.counts else wrapped("none planned, none run"))]
     for each in verdict.unsuccessful:
         why = f"{each.reason} ({each.detail})" if each.detail else each.reason
-        lines += _wrapped(f"{each.stack} {each.role} {each.repeat} {each.state}: {why}", "- ")
+        lines += wrapped(f"{each.stack} {each.role} {each.repeat} {each.state}: {why}", "- ")
     return lines
 
 
 def _next(verdict: Verdict) -> list[str]:
     command, step = verdict.readiness.next_run, verdict.readiness.next_step
     if command:
-        return ["Next run", *_command(command)]
-    return ["Next step (no run)", *_wrapped(step)] if step else []
-
-
-def _command(command: str) -> list[str]:
-    """A command, which a shell still takes where it had to be broken."""
-    lines = textwrap.wrap(
-        command, width() - len(INDENT) - 2, break_long_words=False, break_on_hyphens=False, subsequent_indent=INDENT
-    )
-    return [f"{INDENT}{line} \\" for line in lines[:-1]] + [f"{INDENT}{lines[-1]}"]
-
-
-def _wrapped(text: str, bullet: str = "") -> list[str]:
-    """Lines that fit; a word that does not fit into one is broken, a number and its unit stay together."""
-    lines = textwrap.wrap(
-        _BEFORE_UNIT.sub(NO_BREAK, text),
-        width(),
-        initial_indent=INDENT + bullet,
-        subsequent_indent=INDENT + " " * len(bullet),
-        break_on_hyphens=False,
-    )
-    return [line.replace(NO_BREAK, " ") for line in lines]
-
-
-def _table(rows: Sequence[Sequence[str]], align: str) -> list[str]:
-    """Columns two blanks apart, cut where a row would not fit; `align` is l or r for each.
-
-    Where columns cannot be cut any further, each row is written as text instead.
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    while sum(widths) + 2 * len(widths) > width() and max(widths) > LEAST_CELL:
-        widths[widths.index(max(widths))] -= 1
-    if sum(widths) + 2 * len(widths) > width():
-        return [line for row in rows for line in _wrapped(" · ".join(filter(None, map(str.strip, row))), "- ")]
-    return [_line(row, widths, align) for row in rows]
-
-
-def _line(row: Sequence[str], widths: Sequence[int], align: str) -> str:
-    cells = [
-        _cut(cell, width).rjust(width) if side == "r" else _cut(cell, width).ljust(width)
-        for cell, width, side in zip(row, widths, align, strict=True)
-    ]
-    return (INDENT + "  ".join(cells)).rstrip()
-
-
-def _cut(cell: str, width: int) -> str:
-    """The cell, its middle left out where it is too long: paths differ at their end."""
-    if len(cell) <= width:
-        return cell
-    head = (width - 1) // 2
-    return f"{cell[:head]}…{cell[len(cell) - (width - 1 - head) :]}"
+        return ["Next run", *command_lines(command)]
+    return ["Next step (no run)", *wrapped(step)] if step else []

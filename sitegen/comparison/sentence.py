@@ -10,7 +10,8 @@ from sitegen.comparison.decision import Outcome, is_unequal
 from sitegen.comparison.envelope import never_completes
 from sitegen.comparison.explanation import Closure, Fate, Prediction
 from sitegen.comparison.selection import Selection
-from sitegen.comparison.verdict import Decision, Effect, FieldComparison, LimitCheck, Standing
+from sitegen.comparison.unequal_work import WORK
+from sitegen.comparison.verdict import Decision, Effect, FieldComparison, LimitCheck, Standing, WorkDone
 from sitegen.format import count, interval, ratio, ratios, share, times, value
 
 SPEED = frozenset({"step_time", "tokens_per_second"})
@@ -29,13 +30,16 @@ def sentence(
     threshold: float,
     wrong_way: bool = False,
     unobserved: tuple[str, ...] = (),
+    work_done: WorkDone | None = None,
 ) -> str:
-    """What was decided, or why nothing was; `wrong_way` says that the objective asks for the worse, and `unobserved`
-    what traces do not show of what a side is said to run with."""
+    """What was decided, or why nothing was; `wrong_way` says that the objective asks for the worse, `unobserved` what
+    was not seen of what a side is said to run with, and `work_done` how fast sides with unequal steps get through work.
+    """
     a, b = (side.stack for side in selection.sides)
     match outcome.decision:
         case Decision.NOT_COMPARABLE:
-            return f"{a} and {b} cannot be compared: {_why_not(effect, fields, wrong_way)}."
+            said = f"{a} and {b} cannot be compared: {_why_not(effect, fields, wrong_way)}."
+            return f"{said} {work_done_text(work_done, a, b)}." if work_done else said
         case Decision.NONE_QUALIFIES:
             return f"Neither {a} nor {b} qualifies: {'; '.join(_failures(selection, s, limits) for s in (a, b))}."
         case Decision.WINS if outcome.reason:
@@ -48,6 +52,13 @@ def sentence(
         case Decision.INCONCLUSIVE if outcome.reason:
             return f"{b} against {a} is not decided: {outcome.reason}, for {'; '.join(unobserved)}."
     return _undecided(selection, effect, limits, threshold)
+
+
+def work_done_text(found: WorkDone, a: str, b: str) -> str:
+    """Both sides' throughput, which is said not to be the comparison that was asked for."""
+    sides = f"{value(found.baseline, found.unit)} ({a}) against {value(found.candidate, found.unit)} ({b})"
+    turns = ", the other way round than their step times" if found.turns_round else ""
+    return f"Per unit of work instead, which decides nothing: {sides}{turns}"
 
 
 def _win(benchmark: Benchmark, selection: Selection, outcome: Outcome, effect: Effect, threshold: float) -> str:
@@ -188,6 +199,12 @@ def _why_not(effect: Effect, fields: tuple[FieldComparison, ...], wrong_way: boo
     unequal = [field for field in fields if is_unequal(field)]
     if not unequal:
         return f"their values of {effect.metric} come from different definitions"
+    work = [field for field in unequal if field.field.startswith(WORK)]
+    if work:
+        told = "; ".join(f"{f.title or f.field} {f.baseline} against {f.candidate}" for f in work)
+        others = [f for f in unequal if f not in work]
+        more = "".join(f"; {f.title or f.field} differs, {f.baseline} against {f.candidate}" for f in others)
+        return f"unequal work, {told}{more}"
     return "; ".join(f"{f.title or f.field} differs, {f.baseline} against {f.candidate}" for f in unequal)
 
 

@@ -132,6 +132,24 @@ class Effect:
 
 
 @dataclass(frozen=True)
+class WorkDone:
+    """Work a second of both sides, offered where their steps do unequal work: it is shown, and decides nothing."""
+
+    unit: str
+    """`tokens/s` or `samples/s`."""
+    baseline: float
+    """Geometric mean over the baseline's timed launches of work of a step / time of a step."""
+    candidate: float
+    ratio: float
+    """Candidate / baseline; more is better."""
+    low: float | None
+    """95 % interval of the ratio (Welch); None with fewer than 2 launches a side."""
+    high: float | None
+    turns_round: bool
+    """Whether the side with the longer steps gets through more work."""
+
+
+@dataclass(frozen=True)
 class LimitCheck:
     """One limit of the envelope for one side."""
 
@@ -363,6 +381,10 @@ class Verdict:
     """Why the sides differ, the claim that accounts for most first; withdrawn ones last."""
     predictions: tuple[Prediction, ...] = ()
     """The tests of these claims, those that are declared and not run yet too."""
+    work_done: WorkDone | None = None
+    """Where steps of unequal work cannot be compared: throughput instead."""
+    labels: tuple[str, ...] = ()
+    """What must stand wherever the page is shown: `public, not verified here`."""
     operations: Operations | None = None
     """The traced steps aligned by operation; None where one side has no trace that gives parts."""
     flips: Flips = field(default_factory=Flips)

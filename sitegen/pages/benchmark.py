@@ -58,7 +58,7 @@ def page(ranking: Ranking, verdicts: list[Verdict], ranks: PublicRanks | None = 
 def _charts(ranking: Ranking) -> list[Chart]:
     """The objective against each other metric that is better one way."""
     objective = next((each for each in ranking.columns if each.metric == ranking.objective), None)
-    if objective is None or objective.lower_is_better is None:
+    if objective is None or objective.lower_is_better is None or ranking.unordered:
         return []
     others = [each for each in ranking.columns if each.lower_is_better is not None and _differs(each, objective)]
     found = [front.chart(ranking, other, objective) for other in others]

@@ -102,3 +102,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = made.stackproof(folder, "build", "--strict")
     assert done.returncode == 0, done.stderr
     return folder / "site"
+
+
+def test_steps_of_unequal_work_give_no_order() -> None:
+    field = "card.workload.work_per_step.tokens"
+
+    def ranked(slow: dict[str, str], fast: dict[str, str]) -> Ranking:
+        sides = {"slow_changes": {"fields": slow}, "fast_changes": {"fields": fast}}
+        return rank(evidence(interleaved([0.1, 0.101, 0.099], [0.05, 0.051, 0.049], **sides)), declared())
+
+    apart = ranked({field: "32768"}, {field: "1024"})
+    assert [place.stack for place in apart.places] == ["slow", "fast"]
+    assert apart.unordered == "a step does not do the same work on all of them (1,024 or 32,768 tokens)"
+    assert "of some it is not known" in (ranked({field: "1024"}, {}).unordered or "")
+    alike = ranked({field: "1024"}, {field: "1024"})
+    assert ([place.stack for place in alike.places], alike.unordered) == (["fast", "slow"], None)
