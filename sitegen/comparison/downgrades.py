@@ -8,6 +8,8 @@ from datetime import date
 
 from ledger import imported
 from ledger.benchmark import Benchmark
+from ledger.metrics import registry
+from ledger.metrics.definitions.quality import MONEY
 from ledger.run import Role
 from sitegen.comparison.accounting import NO_DIFFERENCE, traced_runs
 from sitegen.comparison.effect import Order
@@ -22,6 +24,8 @@ GOOD_LAUNCHES = 5
 """Launches a side from which nothing is said about their number."""
 GOOD_CLOSURE = 0.8
 STALE_DAYS = 180
+PRICED = frozenset(each.id for each in registry.newest() if each.unit == MONEY)
+"""Metrics that a stated price enters; what a benchmark file names so itself is none of them."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +203,7 @@ def _tuning(case: Case) -> Note | None:
 
 def _price(case: Case) -> Note | None:
     envelope = case.benchmark.envelope
-    if not any("cost" in metric for metric in (envelope.objective.metric, *envelope.limits)):
+    if not PRICED.intersection((envelope.objective.metric, *envelope.limits)):
         return None
     return Note("self_reported_price", "prices are those that the benchmark file states, by the source it names")
 
