@@ -83,7 +83,7 @@ class StackSearch:
             method=self._search.method,
             seed=self._search.seed,
             space=self._path,
-            number=len(self.tried) + 1,
+            number=max((each.number for each in self.tried), default=0) + 1,  # one may have been retracted
             parameters=parameters,
             chosen_by=chosen_by,
             after=tuple(each.run_id for each in self.tried),
