@@ -217,6 +217,16 @@ def test_a_stack_that_is_better_with_the_other_one_s_settings_could_do_better_th
     assert "search_missed_better" not in {each.code for each in outside.downgrades}
 
 
+def test_where_the_chosen_trial_was_set_aside_the_one_in_its_place_is_the_chosen_one():
+    trials = searched("fast", [*GRID, GRID[3]])
+    trials[3] = replace(trials[3], set_aside="retracted: wrong clock")
+    assert path_of(verdict(trials + launched(4))).chosen == 6
+    alone = verdict(trials[:5] + launched(4))
+    assert path_of(alone).chosen == 4
+    said = " ".join(to_text(alone).split())
+    assert "chosen: trial 4 (batch=16, threads=2), set aside since: retracted: wrong clock" in said
+
+
 def test_where_more_is_better_a_slowdown_is_less():
     runs = (
         moved("slow", "slow", [20, 10, 20]) + moved("slow", "fast", [10, 5, 10]) + moved("fast", "fast", [20, 20, 20])
