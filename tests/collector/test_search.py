@@ -208,6 +208,7 @@ def test_the_catalog_the_terminal_and_the_pages_tell_of_it(workspace: Path, stac
         ({"method": "grid", "budget": {}}, {"threads": [1]}, "give it trials or minutes"),
         ({**GRID, "budgets": {"tow": {"trials": 3}}}, {"threads": [1]}, "no stack 'tow' whose settings are searched"),
         ({**GRID, "method": "best"}, {"threads": [1]}, "search.method"),
+        ({**GRID, "same": [{"one": "thread"}]}, {"threads": [1]}, "search.same.0.one: unknown setting; did you mean"),
     ],
 )
 def test_a_search_that_cannot_be_is_refused(
