@@ -4,26 +4,62 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    Tag,
+    model_validator,
+)
 
-from ledger.workloads.fields import MOST_REPEATS, Name, Part, Positive, Seed, Text, different
+from ledger.quantity import shown
+from ledger.workloads.fields import Launches, Name, Part, Positive, Seed, Text, different
 
 MOST_POINTS = 10_000
 """Of one grid."""
 
-Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
+MOST_WHOLE = 2**53
+"""Beyond it an optimiser, which counts in floating point, cannot tell one whole number from the next."""
+MOST = 1e300
+"""Of other numbers, so that the width of a range is one too."""
+
+
+def _in_bounds(value: float) -> bool:
+    return abs(value) <= MOST_WHOLE if isinstance(value, int) else math.isfinite(value) and abs(value) <= MOST
+
+
+def _a_number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _in_bounds(value):
+        raise ValueError(f"must be a finite number (a whole one up to 2^53), got {shown(value)}")
+    return value
+
+
+def _a_value(value: Any) -> Any:
+    if not isinstance(value, bool | int | float | str):
+        raise ValueError(f"must be a number, a text, true or false, got {shown(value)}")
+    return value if isinstance(value, bool | str) else _a_number(value)
+
+
+Scalar = Annotated[StrictBool | StrictInt | StrictFloat | StrictStr, BeforeValidator(_a_value)]
+Number = Annotated[StrictInt | StrictFloat, BeforeValidator(_a_number)]
 
 
 class Range(Part):
     """Numbers from `low` to `high`, both among them; whole ones where both are written so."""
 
-    low: StrictInt | StrictFloat
-    high: StrictInt | StrictFloat
-    step: StrictInt | StrictFloat | None = Field(default=None, gt=0)
+    low: Number
+    high: Number
+    step: Annotated[Number, Field(gt=0)] | None = None
     """From one number to the next; a grid needs it."""
-    log: bool = False
+    log: StrictBool = False
     """Whether a doubling counts alike, wherever it is; without `step`."""
 
     @model_validator(mode="after")
@@ -34,6 +70,8 @@ class Range(Part):
             raise ValueError("with log there is no step, and low must be above 0")
         if self.is_whole and isinstance(self.step, float):
             raise ValueError(f"low and high are whole, so step must be, got {self.step}")
+        if self.step is not None and (self.high - self.low) / self.step > MOST_WHOLE:
+            raise ValueError(f"step is too small for a range from {self.low} to {self.high}, got {self.step}")
         return self
 
     @property
@@ -57,14 +95,20 @@ class Range(Part):
 
 
 Listed = Annotated[tuple[Scalar, ...], Field(min_length=1), AfterValidator(different)]
-Space = dict[Text, Listed | Range]
+
+
+def _form(values: Any) -> str:
+    return "range" if isinstance(values, Range | dict) else "list"
+
+
+Space = dict[Text, Annotated[Annotated[Listed, Tag("list")] | Annotated[Range, Tag("range")], Discriminator(_form)]]
 """{setting: the values that it may take}."""
 
 
 class Budget(Part):
     """How long one stack is searched: whichever ends first."""
 
-    trials: int | None = Field(default=None, ge=1, le=MOST_REPEATS)
+    trials: Launches | None = None
     minutes: Positive | None = None
     """Of launches, all of the stack's together."""
 

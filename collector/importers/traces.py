@@ -143,10 +143,15 @@ def _trace_files(paths: Sequence[Path]) -> tuple[TraceFile, ...]:
         if name in found:
             what = f"is of {name.replace('-', ' ')}, as {found[name].path.name} is"
             raise InputError(what, where=str(path), todo="name the traces of one launch, one a rank")
+        sha256 = file_digest(path)
+        twin = next((each for each in found.values() if each.sha256 == sha256), None)
+        if twin is not None:
+            what = f"holds the same bytes as {twin.path.name}, and two ranks never record the same"
+            raise InputError(what, where=str(path), todo="name each rank's own trace")
         base = trace.facts.base_ns or 0
         devices = tuple(str(each["name"]) for each in trace.facts.devices if each.get("name"))
         times = base + int(trace.events.start.min()), base + int(trace.events.end.max())
-        found[name] = TraceFile(path, file_digest(path), f"{name}{ending}", *times, devices, len(trace.events))
+        found[name] = TraceFile(path, sha256, f"{name}{ending}", *times, devices, len(trace.events))
     return tuple(found.values())
 
 

@@ -22,6 +22,7 @@ from ledger.errors import InputError
 from ledger.run import Role, SearchStep
 from ledger.search import Budget, Range, Search
 from ledger.suggestion import nearest
+from ledger.yaml_file import Location
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class StackSearch:
             method=self._search.method,
             seed=self._search.seed,
             space=self._path,
-            number=len(self.tried) + 1,
+            number=max((each.number for each in self.tried), default=0) + 1,  # one may have been retracted
             parameters=parameters,
             chosen_by=chosen_by,
             after=tuple(each.run_id for each in self.tried),
@@ -134,15 +135,21 @@ class StackSearch:
         return Trial(*named, beside=job.beside, search=step)
 
     def _check_names(self) -> None:
-        stack = self._file.benchmark.stacks[self.stack]
+        """Every setting that the file names for this stack is one: a misspelt one must not cost a search first."""
         for name, values in self.space.items():
             value = values.low if isinstance(values, Range) else values[0]
-            try:
-                ADAPTERS[stack.adapter].resolve({**stack.settings, name: value}, self._file.benchmark)
-            except SettingsError as error:
-                if error.key == name and error.known and name not in error.known:
-                    at = ("stacks", self.stack, "search", name)
-                    raise self._file.error(at, error.what, nearest(name, error.known)) from None
+            self._check_name(name, value, ("stacks", self.stack, "search", name))
+        for index, row in enumerate(self._search.same):
+            if self.stack in row:
+                self._check_name(row[self.stack], None, ("search", "same", index, self.stack))
+
+    def _check_name(self, name: str, value: Any, at: Location) -> None:
+        stack = self._file.benchmark.stacks[self.stack]
+        try:
+            ADAPTERS[stack.adapter].resolve({**stack.settings, name: value}, self._file.benchmark)
+        except SettingsError as error:
+            if error.key == name and error.known and name not in error.known:
+                raise self._file.error(at, error.what, nearest(name, error.known)) from None
 
 
 def _plain(values: Any) -> Any:

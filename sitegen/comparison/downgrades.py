@@ -8,6 +8,8 @@ from datetime import date
 
 from ledger import imported
 from ledger.benchmark import Benchmark
+from ledger.metrics import registry
+from ledger.metrics.definitions.quality import MONEY
 from ledger.run import Role
 from sitegen.comparison.accounting import NO_DIFFERENCE, traced_runs
 from sitegen.comparison.effect import Order
@@ -15,13 +17,16 @@ from sitegen.comparison.envelope import counted
 from sitegen.comparison.evidence import TrialRun
 from sitegen.comparison.selection import EARLIER, Selection
 from sitegen.comparison.treatments import Seeing
+from sitegen.comparison.tuning_path import Transfer
 from sitegen.comparison.verdict import Accounting, Changed, Note
-from sitegen.format import count, difference, share
+from sitegen.format import count, difference, ratio, ratios, share
 
 GOOD_LAUNCHES = 5
 """Launches a side from which nothing is said about their number."""
 GOOD_CLOSURE = 0.8
 STALE_DAYS = 180
+PRICED = frozenset(each.id for each in registry.newest() if each.unit == MONEY)
+"""Metrics that a stated price enters; what a benchmark file names so itself is none of them."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class Case:
     unequal_tuning: str | None
     """Words where the two sides were not searched equally long."""
     today: date
+    moved: Transfer | None = None
+    """What each side's best settings did on the other."""
     treatments: tuple[Seeing, ...] = ()
     """What each side is said to run with, and whether its traces show it."""
 
@@ -242,9 +249,23 @@ def _tuning(case: Case) -> Note | None:
     return Note("unequal_tuning", case.unequal_tuning) if case.unequal_tuning else None
 
 
+def _missed(case: Case) -> Note | None:
+    cells = case.moved.missed if case.moved else ()
+    if not cells:
+        return None
+    said = ", ".join(
+        f"{each.stack} is better with the settings of {each.settings_of} than with its own best "
+        f"({case.benchmark.envelope.objective.metric} × {ratio(each.slowdown, each.low, each.high)}, "
+        f"{ratios(each.low, each.high, each.slowdown)})"
+        for each in cells
+    )
+    text = f"{said}: its search missed them, so it could do better than it was judged by"
+    return Note("search_missed_better", text, tuple(name for each in cells for name in each.evidence))
+
+
 def _price(case: Case) -> Note | None:
     envelope = case.benchmark.envelope
-    if not any("cost" in metric for metric in (envelope.objective.metric, *envelope.limits)):
+    if not PRICED.intersection((envelope.objective.metric, *envelope.limits)):
         return None
     return Note("self_reported_price", "prices are those that the benchmark file states, by the source it names")
 
@@ -297,6 +318,7 @@ _RULES: tuple[Callable[[Case], Note | None], ...] = (
     _unusable_traces,
     _cancelling,
     _tuning,
+    _missed,
     _price,
     _history,
     _stale,

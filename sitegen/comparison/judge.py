@@ -148,9 +148,11 @@ def judge_evidence(
             unobserved=stated,
         )
     )
+    pair = comparison.baseline, comparison.candidate
+    moved = transfer.matrix(known, benchmark, pair, selection.workload_digest)
     order = effect.launch_order(*(side.of(Role.TIMED) for side in selection.sides))
     day = today or datetime.now(UTC).date()
-    case = downgrades.Case(selection, benchmark, order, account, declared.changes, effort, day, seeing)
+    case = downgrades.Case(selection, benchmark, order, account, declared.changes, effort, day, moved, seeing)
     return Verdict(
         benchmark=benchmark.name,
         slug=comparison.slug,
@@ -186,9 +188,7 @@ def judge_evidence(
         claims=interventions.withdraw(facts.claims, tested),
         predictions=tested,
         tuning=tuning.paths(selection, searching),
-        transfer=transfer.matrix(
-            known, benchmark, (comparison.baseline, comparison.candidate), selection.workload_digest
-        ),
+        transfer=moved,
         flips=finding.find(selection, benchmark, found, threshold),
         work_done=throughput,
         labels=downgrades.labels(cited),

@@ -7,7 +7,7 @@ launches of the same minutes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ledger.benchmark import Benchmark
@@ -15,7 +15,7 @@ from ledger.run import Reason, Role, State
 from sitegen.comparison.evidence import Evidence, TrialRun
 from sitegen.comparison.meaning import title_of
 from sitegen.comparison.selection import EXCLUDED
-from sitegen.comparison.statistics import Interval, NoInterval, paired_ratio
+from sitegen.comparison.statistics import NoInterval, paired_ratio
 from sitegen.comparison.tuning_path import Transfer, TransferCell
 from sitegen.format import count
 
@@ -53,22 +53,22 @@ class _Matrix:
 
     def cell(self, stack: str, owner: str) -> TransferCell:
         own, other = self._of(stack, stack), self._of(stack, owner)
-        ids = tuple(run.run_id for run in other)
+        ids, outside = tuple(run.run_id for run in other), tuple(self._outside(other))
         values, usual = self._values(other), self._values(own)
         if not values:
             return TransferCell(stack, owner, None, None, None, 0, self._why_absent(stack, owner, other), ids)
         if stack == owner:
-            return TransferCell(stack, owner, 1.0, None, None, len(values), None, ids)
+            return TransferCell(stack, owner, 1.0, None, None, len(values), None, ids, outside)
         pairs = [(usual[key], values[key]) for key in values if key in usual]
         if not self._lower_is_better:
             pairs = [(after, before) for before, after in pairs]
         if not pairs or min(map(min, pairs)) <= 0:
             why = "it has values of zero" if pairs else f"no round has a value of {stack} with its own settings"
-            return TransferCell(stack, owner, None, None, None, len(pairs), why, ids)
+            return TransferCell(stack, owner, None, None, None, len(pairs), why, ids, outside)
         found = paired_ratio(pairs)
         if isinstance(found, NoInterval):
-            return TransferCell(stack, owner, found.center, None, None, len(pairs), found.reason, ids)
-        return _with_interval(stack, owner, found, len(pairs), ids)
+            return TransferCell(stack, owner, found.center, None, None, len(pairs), found.reason, ids, outside)
+        return TransferCell(stack, owner, found.center, found.low, found.high, len(pairs), None, ids, outside)
 
     @property
     def _lower_is_better(self) -> bool:
@@ -85,6 +85,12 @@ class _Matrix:
         rows = {(run.batch, run.repeat): run.find(metric) for run in runs if run.state is State.COMPLETED}
         return {key: row.value for key, row in rows.items() if row is not None and row.value is not None}
 
+    def _outside(self, runs: Sequence[TrialRun]) -> Iterable[str]:
+        for metric, limit in self.benchmark.envelope.limits.items():
+            rows = [run.find(metric) for run in runs if run.state is State.COMPLETED]
+            if any(row is not None and row.value is not None and not limit.allows(row.value) for row in rows):
+                yield metric
+
     def _why_absent(self, stack: str, owner: str, runs: Sequence[TrialRun]) -> str:
         failed = Counter((run.reason or "").replace("_", " ") for run in runs if run.state is State.FAILED)
         if failed:
@@ -99,7 +105,3 @@ class _Matrix:
         ]
         newest = max(rows, key=lambda row: row.created_at, default=None)
         return (newest.reason if newest else None) or "not launched"
-
-
-def _with_interval(stack: str, owner: str, found: Interval, rounds: int, ids: tuple[str, ...]) -> TransferCell:
-    return TransferCell(stack, owner, found.center, found.low, found.high, rounds, None, ids)

@@ -8,7 +8,7 @@ launches and decide nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from ledger import search
 from ledger.benchmark import Benchmark
@@ -50,7 +50,7 @@ def _path(selection: Selection, side: Side, benchmark: Benchmark) -> TuningPath:
     objective, steps = benchmark.envelope.objective, [run.search for run in side.tuning if run.search]
     trials = tuple(_trial(run, benchmark) for run in side.tuning)
     named = {run.tuned_by for run in side.timed}
-    chosen = next((trial for trial in trials if trial.run_id in named), None)
+    chosen = _chosen(trials, named)
     confirmed, _ = envelope.over_launches(selection, side, objective.metric)
     has_bounds = chosen is not None and isinstance(confirmed, Interval) and confirmed.low < confirmed.high
     origin = _origin(side, benchmark)
@@ -79,6 +79,15 @@ def _path(selection: Selection, side: Side, benchmark: Benchmark) -> TuningPath:
         effects=effects,
         interaction=_interaction(origin, chosen, effects),
     )
+
+
+def _chosen(trials: Sequence[TuningTrial], named: Container[str | None]) -> TuningTrial | None:
+    """The trial that gave the timed launches their settings; where it was set aside, the one made in its place."""
+    found = next((trial for trial in trials if trial.run_id in named), None)
+    if found is None or found.set_aside is None:
+        return found
+    again = [trial for trial in trials if trial.set_aside is None and trial.parameters == found.parameters]
+    return again[-1] if again else found
 
 
 def _trial(run: TrialRun, benchmark: Benchmark) -> TuningTrial:

@@ -121,6 +121,13 @@ class TransferCell:
     """Why there is no slowdown, or no interval."""
     evidence: tuple[str, ...]
     """Run ids."""
+    outside: tuple[str, ...] = ()
+    """Metrics whose limit one of the launches broke."""
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the whole interval says that the stack's own search missed better settings, inside the envelope."""
+        return self.high is not None and self.high < 1 and not self.outside
 
 
 @dataclass(frozen=True)
@@ -137,3 +144,8 @@ class Transfer:
         """The largest slowdown."""
         known = [cell for row in self.rows for cell in row if cell.slowdown is not None]
         return max(known, key=lambda cell: cell.slowdown or 0.0, default=None)
+
+    @property
+    def missed(self) -> tuple[TransferCell, ...]:
+        """Stacks that are better with another one's settings than with their own best."""
+        return tuple(cell for row in self.rows for cell in row if cell.is_better)

@@ -18,7 +18,10 @@ def path_lines(path: TuningPath) -> Iterator[tuple[str, str]]:
     tried = f"{path.stack}: {count(len(path.counting), 'trial')} of {', '.join(path.settings)} by {path.method}"
     yield "- ", f"{tried}{apart}, {took}{f'; {path.ended}' if path.ended else ''}"
     chosen = next((trial for trial in path.counting if trial.number == path.chosen), None)
-    if chosen is None:
+    aside = next((trial for trial in path.trials if trial.number == path.chosen and trial.set_aside), None)
+    if chosen is None and aside is not None:
+        yield "    ", f"chosen: trial {aside.number} ({aside.parameters}), set aside since: {aside.set_aside}"
+    elif chosen is None:
         yield "    ", "no timed launch has the settings of its best trial yet"
     else:
         again = f"{value(path.confirmed, path.unit)} in {count(path.launches, 'timed launch')}"

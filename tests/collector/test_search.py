@@ -118,6 +118,29 @@ def test_a_search_goes_on_where_it_was_broken_off(workspace: Path, stackproof: C
     assert path(workspace, "one") == whole
 
 
+def test_a_trial_that_was_retracted_is_made_again_and_the_search_goes_on(workspace: Path, stackproof: Cli) -> None:
+    declare(workspace, one={"search": {"threads": [1, 2, 3]}})
+    assert stackproof("collect", "tiny")[0] == 0
+    second = sealed(workspace, Role.SEARCH)[1]
+    code, out, err = stackproof("retract", second.run_id, "--why", "wrong clock", "--who", "t")
+    assert code == 0, err
+    git(workspace, "add", "-f", "evidence")
+    git(workspace, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "retract")
+    code, out, err = stackproof("collect", "tiny")
+    assert (code, "search of one: 3 of 6 trials done" in out, "another collector" in out) == (0, True, False), (
+        out,
+        err,
+    )
+    made = [each.run for each in sealed(workspace, Role.SEARCH)]
+    assert [(run.settings["threads"], run.search.number) for run in made if run.search] == [
+        (1, 1),
+        (2, 2),
+        (3, 3),
+        (2, 4),
+    ]
+    assert "0 launched" in stackproof("collect", "tiny")[1]
+
+
 def test_what_is_outside_the_envelope_is_not_the_best(workspace: Path, stackproof: Cli) -> None:
     declare(workspace, one={"search": {"batch": [4, 8]}})
     file = workspace / "benchmarks/tiny.yaml"
@@ -185,6 +208,7 @@ def test_the_catalog_the_terminal_and_the_pages_tell_of_it(workspace: Path, stac
         ({"method": "grid", "budget": {}}, {"threads": [1]}, "give it trials or minutes"),
         ({**GRID, "budgets": {"tow": {"trials": 3}}}, {"threads": [1]}, "no stack 'tow' whose settings are searched"),
         ({**GRID, "method": "best"}, {"threads": [1]}, "search.method"),
+        ({**GRID, "same": [{"one": "thread"}]}, {"threads": [1]}, "search.same.0.one: unknown setting; did you mean"),
     ],
 )
 def test_a_search_that_cannot_be_is_refused(

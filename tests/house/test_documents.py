@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 import stackproof
+from ledger.benchmark import Intervention
 from ledger.traces.libraries import libraries
 
 ROOT = Path(__file__).parents[2]
@@ -115,3 +117,10 @@ def test_every_marker_has_a_target() -> None:
 def test_every_library_that_observe_knows_is_documented() -> None:
     text = read("docs/how-to-read.md")
     assert [name for name in libraries() if f"`{name}`" not in text] == []
+
+
+def test_the_documented_intervention_can_be_declared() -> None:
+    text = (ROOT / "docs/how-to-read.md").read_text()
+    block = next(each for each in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "interventions:" in each)
+    (change,) = yaml.safe_load(block)["interventions"].values()
+    assert Intervention.model_validate(change).claim == "slower_class"

@@ -187,3 +187,32 @@ def test_the_schema_takes_what_the_examples_write() -> None:
     assert kinds == {"number", "string"}
     repeats = schema["$defs"]["Repeats"]["properties"]["initial"]
     assert (repeats["type"], repeats["minimum"], repeats["maximum"]) == ("integer", 1, 1000)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([["a"]], "threads.0: must be a number, a text, true or false, got ['a']"),
+        ([None], "threads.0: must be a number, a text, true or false, got null"),
+        *[([1, each], "threads.1: must be a finite number") for each in (float("nan"), INFINITE, 10**400)],
+        ({"low": float("nan"), "high": 2.0}, "threads.low: must be a finite number"),
+        ({"low": 1, "high": 10**400}, "threads.high: must be a finite number"),
+        ({"low": -1.7e308, "high": 1.7e308}, "threads.low: must be a finite number"),
+        ({"low": "1", "high": 2}, "threads.low: must be a finite number (a whole one up to 2^53), got '1'"),
+        ({"low": 1.0, "high": 2.0, "step": INFINITE}, "threads.step: must be a finite number"),
+        ({"low": 1.0, "high": 2.0, "step": 0}, "threads.step: must be more than 0, got 0"),
+        ({"low": 0.0, "high": 1.0, "step": 1e-320}, "step is too small for a range from 0.0 to 1.0"),
+        ({"low": 3, "high": 1}, "threads: high must be above low (3), got 1"),
+        ({"low": 0, "high": 8, "log": True}, "threads: with log there is no step, and low must be above 0"),
+        ({"low": 1, "high": 8, "log": "yes"}, "threads.log: must be true or false, got 'yes'"),
+        ({"low": 3}, "threads.high: is missing"),
+        ({"low": 1, "hihg": 2}, "threads.hihg: unknown key; did you mean 'high'?"),
+        ("abc", "threads: must be a list, got 'abc'"),
+    ],
+)
+def test_a_space_to_search_is_told_by_what_is_wrong_with_it(values: Any, said: str) -> None:
+    assert said in refusal("stacks.slow.search", {"threads": values})
+
+
+def test_a_search_lasts_a_whole_number_of_trials() -> None:
+    assert "search.budget.trials: must be a whole number, got true" in refusal("search", {"budget": {"trials": True}})

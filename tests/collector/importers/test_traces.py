@@ -123,6 +123,7 @@ def test_ranks_keep_their_numbers(here: Workspace, tmp_path: Path) -> None:
 
 def test_what_cannot_be_imported_is_refused_in_one_line_and_leaves_nothing(here: Workspace, tmp_path: Path) -> None:
     trace = made.trace(tmp_path / "t.json", made.loading(60, 10, 100))
+    copy = made.trace(tmp_path / "copy.json", made.loading(60, 10, 100))
     twin = made.trace(tmp_path / "rank0.json", made.loading(60, 10, 100))
     again = made.trace(tmp_path / "second/rank0.json", made.loading(60, 10, 100))
     empty, other = made.trace(tmp_path / "empty.json", []), tmp_path / "notes.txt"
@@ -136,6 +137,7 @@ def test_what_cannot_be_imported_is_refused_in_one_line_and_leaves_nothing(here:
         ([tmp_path / "noise.json"], "not a profiler trace"),
         ([empty], "holds no timed event"),
         ([twin, again], "is of rank 0, as rank0.json is"),
+        ([trace, copy], "holds the same bytes as t.json, and two ranks never record the same"),
     ):
         with pytest.raises(InputError, match=said):
             import_launch(here, file, "none", paths, Told(made.SOURCE))

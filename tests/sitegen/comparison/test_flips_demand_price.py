@@ -124,3 +124,16 @@ def test_an_objective_without_a_price_has_no_price_to_turn_round_at() -> None:
     assert found.price_absent == "the objective is step_time, in which no price takes part"
     assert found.load_absent == "a train workload has no levels of load"
     assert found.length_absent == "every step of a run is of the one declared length (sequence_length 16)"
+
+
+def test_a_metric_of_the_file_s_own_that_is_called_a_cost_rests_on_no_price() -> None:
+    metric = {"unit": "s", "direction": "lower", "definition": "What a pass takes."}
+    work = {"kind": "command", "task": "Sort.", "metrics": {"pass_cost": metric}}
+    priced = {**KEYS, "envelope": {**KEYS["envelope"], "objective": {"minimise": "cost_per_accepted_result"}}}
+    named = {"workload": work, "envelope": {"limits": {}, "objective": {"minimise": "pass_cost"}}}
+    for changes, said in ((priced, True), (named, False)):
+        digest = declared(**changes).benchmark.workload_digest
+        runs = [replace(run, workload_digest=digest) for run in interleaved([0.1, 0.11, 0.1], [0.05, 0.051, 0.05])]
+        codes = {note.code for note in verdict(runs, **changes).downgrades}
+        assert "few_launches" in codes
+        assert ("self_reported_price" in codes) is said

@@ -205,6 +205,28 @@ def test_a_slowdown_is_read_off_within_rounds():
     assert found.effect == verdict(launched()).effect
 
 
+def test_a_stack_that_is_better_with_the_other_one_s_settings_could_do_better_than_it_was_judged_by():
+    runs = launched() + OWN + moved("slow", "fast", [0.05, 0.1, 0.051])
+    note = next(each for each in verdict(runs).downgrades if each.code == "search_missed_better")
+    assert note.text.startswith("slow is better with the settings of fast than with its own best (step_time × 0.50")
+    assert {*note.evidence} == {f"moved-slow-fast-{n}" for n in (1, 2, 3)}
+    worse = launched() + OWN + moved("slow", "fast", [0.2, 0.41, 0.2])
+    assert "search_missed_better" not in {each.code for each in verdict(worse).downgrades}
+    outside = verdict(runs, envelope={**BENCHMARK["envelope"], "limits": {"evaluation_loss": "<= 2"}})
+    assert cell(outside, "slow", "fast").outside == ("evaluation_loss",)
+    assert "search_missed_better" not in {each.code for each in outside.downgrades}
+
+
+def test_where_the_chosen_trial_was_set_aside_the_one_in_its_place_is_the_chosen_one():
+    trials = searched("fast", [*GRID, GRID[3]])
+    trials[3] = replace(trials[3], set_aside="retracted: wrong clock")
+    assert path_of(verdict(trials + launched(4))).chosen == 6
+    alone = verdict(trials[:5] + launched(4))
+    assert path_of(alone).chosen == 4
+    said = " ".join(to_text(alone).split())
+    assert "chosen: trial 4 (batch=16, threads=2), set aside since: retracted: wrong clock" in said
+
+
 def test_where_more_is_better_a_slowdown_is_less():
     runs = (
         moved("slow", "slow", [20, 10, 20]) + moved("slow", "fast", [10, 5, 10]) + moved("fast", "fast", [20, 20, 20])
