@@ -17,6 +17,8 @@ from statistics import fmean
 from scipy.special import ndtri, stdtrit
 
 CONFIDENCE = 0.95
+ROUNDING = 1e-12
+"""Values that differ by less, as a share of themselves, are equal."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ def paired_ratio_of_means(pairs: Sequence[tuple[float, float]]) -> Interval | No
     n, means = len(pairs), (fmean(top), fmean(bottom))
     if n < 2:
         return _ratio_alone(*means, "one pair has no spread")
+    if all(abs(a * means[1] - b * means[0]) <= ROUNDING * abs(b * means[0]) for a, b in pairs):
+        return _ratio_alone(*means, "all pairs have one ratio, so its spread is unknown")
     together = math.fsum((a - means[0]) * (b - means[1]) for a, b in pairs) / (n - 1) / n
     return _fieller(*means, _variance(top, means[0]) / n, together, _variance(bottom, means[1]) / n, n - 1)
 
@@ -179,7 +183,7 @@ def _exp(value: float) -> float:
 
 def _variance(values: Sequence[float], center: float) -> float:
     """Sample variance; 0 when the values differ by no more than rounding does."""
-    if max(values) - min(values) <= 1e-12 * max(abs(value) for value in values):
+    if max(values) - min(values) <= ROUNDING * max(abs(value) for value in values):
         return 0.0
     return math.fsum((value - center) ** 2 for value in values) / (len(values) - 1)
 

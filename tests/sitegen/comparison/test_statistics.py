@@ -67,6 +67,12 @@ def test_the_bounds_of_a_ratio_of_means_are_where_a_t_test_turns(pairs: list[tup
         assert stats.ttest_1samp(shifted, 0).pvalue == pytest.approx(0.05, rel=1e-3)
 
 
+def test_pairs_of_one_ratio_have_no_interval():
+    found = paired_ratio_of_means([(1.0, 1.0), (2.0, 2.0), (2.0, 2.0)])
+    assert found == NoInterval("all pairs have one ratio, so its spread is unknown", 1.0)
+    assert isinstance(paired_ratio_of_means([(0.3, 0.1), (0.6, 0.2)]), NoInterval)
+
+
 def test_a_ratio_of_differences_divides_two_instruments_by_hand():
     # Differences 4 and 8 with variances of the means 1/3 + 1/3 each; t(0.975, 2) = 4.302653, its square 18.51282.
     found = ratio_of_differences(([9, 10, 11], [5, 6, 7]), ([17, 18, 19], [9, 10, 11]))
