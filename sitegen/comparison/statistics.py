@@ -120,8 +120,6 @@ def paired_ratio_of_means(pairs: Sequence[tuple[float, float]]) -> Interval | No
     n, means = len(pairs), (fmean(top), fmean(bottom))
     if n < 2:
         return _ratio_alone(*means, "one pair has no spread")
-    if all(abs(a * means[1] - b * means[0]) <= ROUNDING * abs(b * means[0]) for a, b in pairs):
-        return _ratio_alone(*means, "all pairs have one ratio, so its spread is unknown")
     together = math.fsum((a - means[0]) * (b - means[1]) for a, b in pairs) / (n - 1) / n
     return _fieller(*means, _variance(top, means[0]) / n, together, _variance(bottom, means[1]) / n, n - 1)
 
@@ -159,7 +157,10 @@ def _fieller(
     a, b, c = bottom**2 - t * bottom_variance, top * bottom - t * covariance, top**2 - t * top_variance
     if a <= 0:
         return _ratio_alone(top, bottom, "the difference to divide by may be zero")
-    half = math.sqrt(max(b * b - a * c, 0.0))
+    squared = b * b - a * c
+    if squared <= ROUNDING * b * b:
+        return _ratio_alone(top, bottom, "all pairs have one ratio, so its spread is unknown")
+    half = math.sqrt(squared)
     return Interval(top / bottom, (b - half) / a, (b + half) / a)
 
 
